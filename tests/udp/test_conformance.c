@@ -649,6 +649,6 @@ main(int argc, char **argv)
 	SL_TEST_RUN(test_good_memory_with_options);
 	SL_TEST_RUN(test_good_memory_guarded);
 	SL_TEST_RUN(test_bad_memory);
-	tu_stack_end();
+	SL_TEST_RUN(tu_stack_end);
 	return test_end();
 }

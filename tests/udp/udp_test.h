@@ -67,9 +67,10 @@ tu_addr(const char *text)
 }
 
 static inline void
-tu_eal(const char *name)
+tu_eal(const char *path)
 {
-	char prefix[64];
+	const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+	char prefix[128];
 	char *argv[] = {(char *)(uintptr_t)name, (char *)(uintptr_t)"--no-huge",
 		(char *)(uintptr_t)"-m", (char *)(uintptr_t)"256", (char *)(uintptr_t)"--no-pci",
 		(char *)(uintptr_t)"--no-telemetry", (char *)(uintptr_t)"-l",
