@@ -12,4 +12,4 @@ if [ "$(id -u)" != 0 ]; then
 	exit 2
 fi
 config/install-deps.sh
-exec python3 -B config/run-tests.py "$@"
+exec /usr/bin/python3 -B config/run-tests.py "$@"
