@@ -84,6 +84,7 @@ is_ring(int fd, int ifindex)
 void
 iface_opened(const char *iface)
 {
+	int one = 1;
 	int ifindex = (int)if_nametoindex(iface);
 	DIR *dir = opendir("/proc/self/fd");
 	const struct dirent *e;
@@ -94,6 +95,9 @@ iface_opened(const char *iface)
 		if (e->d_name[0] != '.' && is_ring(atoi(e->d_name), ifindex))
 			rings[nrings++] = atoi(e->d_name);
 	closedir(dir);
+	/* What the kernel itself sends there is none of our business. */
+	for (unsigned int i = 0; i < nrings; i++)
+		(void)setsockopt(rings[i], SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof(one));
 }
 
 /* net_af_packet of 22.11 does not report what its rings had no room for; the kernel does. */

@@ -144,7 +144,9 @@ row_json(struct sink *s, enum sink_call call, uint32_t run, double ns, double pa
 		sink_call_name(call), batched ? s->opt->batch : 1, run, r->count, ns,
 		ns > 0 ? 1e9 / ns : 0, ns * (double)rte_get_tsc_hz() / 1e9, payload);
 	drops_print(s, true);
-	printf("}");
+	printf("},\"calls\":%" PRIu64, r->calls);
+	if (s->opt->touch)
+		printf(",\"touch_sum\":%" PRIu64, r->sum);
 	if (s->opt->recv_ttl)
 		printf(",\"with_ttl\":%" PRIu64 ",\"ttl_min\":%d,\"ttl_max\":%d", r->with_ttl,
 			r->ttl_min, r->ttl_max);

@@ -116,7 +116,7 @@ use_payload(struct sink *s, const uint8_t *data, size_t len)
 	s->row.bytes += len;
 	if (s->opt->touch)
 		for (size_t i = 0; i < len; i++)
-			s->sum += data[i];
+			s->row.sum += data[i];
 	if (s->check != NULL)
 		payload_check_one(s->check, data, len);
 }
@@ -128,6 +128,7 @@ stamp(struct sink *s, unsigned int got, uint64_t max)
 	struct sink_row *r = &s->row;
 
 	r->count += got;
+	r->calls++;
 	s->position += got;
 	if (r->first_count == 0) {
 		r->first_tsc = rte_rdtsc();

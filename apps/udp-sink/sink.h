@@ -59,11 +59,13 @@ struct sink_options {
 struct sink_row {
 	uint64_t count; /**< datagrams handed to us */
 	uint64_t bytes;
+	uint64_t calls;	 /**< calls that received something */
 	uint64_t faults; /**< datagrams lost to a bad pointer */
 	uint64_t timed;	 /**< datagrams received after the first call that received any, so far */
 	uint64_t first_tsc;
 	uint64_t last_tsc;
 	uint64_t first_count;
+	uint64_t sum; /**< of the bytes that --touch has read */
 	uint64_t with_ttl;
 	uint64_t with_pktinfo;
 	int ttl_min;
@@ -80,7 +82,6 @@ struct sink {
 	bool drained;		  /**< the queue was found empty since this was last cleared */
 	bool wait;		  /**< calls may wait */
 	uint64_t position; /**< datagrams taken or lost to a fault: places the bad pointers */
-	uint64_t sum;	   /**< of the bytes that --touch reads */
 	struct sink_row row;
 	struct payload_check *check;
 	uint64_t outcomes[SL_OUTCOME_COUNT]; /**< at the end of the row before */
