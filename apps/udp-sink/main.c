@@ -99,6 +99,7 @@ peer_connect(struct sink *s)
 		ret = sl_udp_connect(s->sock, (struct sockaddr *)&ss, len);
 	if (ret != 0)
 		app_fail("--connect: %s.", sl_strerror(ret));
+	app_note("connected");
 }
 
 /* One run of one call. */
