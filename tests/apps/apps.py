@@ -47,6 +47,9 @@ class Bed(wire.Wire):
         """Send from kernel sockets: the sender's row."""
         return json.loads(self.in_a(self.flood_path, '--kernel', '--to', to, '--json', *options))
 
+    def in_b(self, *command):
+        return wire.sh('ip', 'netns', 'exec', self.b, *command)
+
     def fails(self, path, *options, prefix=()):
         """Run a program that finds a mistake: (status, standard output, standard error)."""
         ret = subprocess.run(['ip', 'netns', 'exec', self.b, *prefix, path, *options], text=True,
