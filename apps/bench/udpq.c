@@ -14,6 +14,7 @@
 #include <rte_lcore.h>
 #include <rte_memcpy.h>
 
+#include "udpq_mem.h"
 #include "udpq_slice.h"
 
 #define MANY_FLOWS 512
@@ -24,6 +25,8 @@
 #define SEARCH_MAX 8
 #define SEARCH_SLICES 3
 #define NAME_MAX_LEN 64
+/* Of the whole run, for the rows from memory. */
+#define MEM_SHARE 0.1
 
 static const char *const side_name[LOAD_SIDES] = {
 	[LOAD_BATCHED] = "batched",
@@ -240,14 +243,22 @@ ratio_emit(const struct bench_opts *opts, const struct bench_case *c)
 				 "slices", (int)c->slices));
 }
 
+static unsigned int
+cases_wanted(const struct run *run, const struct bench_case cases[CASES])
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < CASES; i++)
+		n += bench_wanted(run->opts, cases[i].name);
+	return n;
+}
+
 static int
 cases_run(const struct run *run, struct bench_case cases[CASES], double seconds)
 {
-	unsigned int wanted = 0, done = 0;
+	unsigned int wanted = cases_wanted(run, cases), done = 0;
 	int ret = 0;
 
-	for (unsigned int i = 0; i < CASES; i++)
-		wanted += bench_wanted(run->opts, cases[i].name);
 	for (unsigned int i = 0; i < CASES && ret == 0 && !bench_stopped(); i++) {
 		struct bench_case *c = &cases[i];
 
@@ -272,7 +283,8 @@ udpq_run(const struct bench_opts *opts)
 {
 	struct run run = {.opts = opts, .tsc_hz = (double)rte_get_tsc_hz()};
 	struct bench_case cases[CASES];
-	int ret;
+	double mem_share = bench_wanted(opts, MEM_CASE) ? MEM_SHARE : 0;
+	int ret = 0;
 
 	run.pool = load_pool_create(rte_lcore_count());
 	if (run.pool == NULL) {
@@ -280,7 +292,12 @@ udpq_run(const struct bench_opts *opts)
 		return -ENOMEM;
 	}
 	cases_make(cases);
-	ret = cases_run(&run, cases, opts->seconds);
+	if (mem_share > 0 && cases_wanted(&run, cases) == 0)
+		mem_share = 1;
+	if (mem_share > 0)
+		ret = mem_run(opts, run.tsc_hz, opts->seconds * mem_share);
+	if (ret == 0)
+		ret = cases_run(&run, cases, opts->seconds * (1 - mem_share));
 	rte_mempool_free(run.pool);
 	return ret;
 }
