@@ -47,6 +47,16 @@ load16(const uint8_t *p)
 	return v;
 }
 
+/* One's complement addition: the carry out of the top comes in again at the bottom. */
+static inline uint64_t
+add_carry(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+	bool carry = __builtin_add_overflow(a, b, &sum);
+
+	return sum + carry;
+}
+
 static inline uint32_t
 fold(uint64_t sum)
 {
@@ -56,27 +66,24 @@ fold(uint64_t sum)
 	return (uint32_t)((sum & 0xffff) + (sum >> 16));
 }
 
-/* One's complement sum of n bytes, not folded: 64 KiB of 32-bit halves cannot overflow. */
+/* One's complement sum of n bytes, not folded. */
 static inline uint64_t
 sum_bytes(const uint8_t *p, uint32_t n)
 {
 	uint64_t sum = 0;
 
-	for (; n >= 8; n -= 8, p += 8) {
-		uint64_t v = load64(p);
-
-		sum += (v & UINT32_MAX) + (v >> 32);
-	}
+	for (; n >= 8; n -= 8, p += 8)
+		sum = add_carry(sum, load64(p));
 	if (n & 4) {
-		sum += load32(p);
+		sum = add_carry(sum, load32(p));
 		p += 4;
 	}
 	if (n & 2) {
-		sum += load16(p);
+		sum = add_carry(sum, load16(p));
 		p += 2;
 	}
 	if (n & 1)
-		sum += rte_cpu_to_le_16(*p);
+		sum = add_carry(sum, rte_cpu_to_le_16(*p));
 	return sum;
 }
 
@@ -100,18 +107,32 @@ verify(const uint8_t *p, uint32_t frame, uint16_t dport)
 	if (SL_UNLIKELY(
 		    total > frame - OFFSET_IP || udp_len < 8 || udp_len > total - 20 || total < 28))
 		return UINT32_MAX;
-	sum = (uint64_t)load32(p + OFFSET_IP) + load32(p + OFFSET_IP + 4) +
-	      load32(p + OFFSET_IP + 8) + load32(p + OFFSET_IP + 12) + load32(p + OFFSET_IP + 16);
-	if (SL_UNLIKELY(fold(sum) != CSUM_OK))
+	sum = add_carry(load64(p + OFFSET_IP), load64(p + OFFSET_IP + 8));
+	if (SL_UNLIKELY(fold(add_carry(sum, load32(p + OFFSET_IP + 16))) != CSUM_OK))
 		return UINT32_MAX;
 	if (load16(p + OFFSET_UDP + 6) != 0) {
 		/* Pseudo-header: both addresses, protocol, UDP length. */
-		sum = (uint64_t)load32(p + OFFSET_IP + 12) + load32(p + OFFSET_IP + 16) +
-		      RTE_BE16(IPPROTO_UDP) + load16(p + OFFSET_UDP + 4);
-		if (SL_UNLIKELY(fold(sum + sum_bytes(p + OFFSET_UDP, udp_len)) != CSUM_OK))
+		sum = add_carry(load64(p + OFFSET_IP + 12),
+			(uint64_t)RTE_BE16(IPPROTO_UDP) + load16(p + OFFSET_UDP + 4));
+		if (SL_UNLIKELY(
+			    fold(add_carry(sum, sum_bytes(p + OFFSET_UDP, udp_len))) != CSUM_OK))
 			return UINT32_MAX;
 	}
 	return udp_len - 8;
+}
+
+void
+loop_free(struct rte_mbuf **pkts, uint16_t n)
+{
+	bool plain = true;
+
+	for (uint16_t i = 0; i < n; i++)
+		plain = plain && pkts[i]->pool == pkts[0]->pool && pkts[i]->next == NULL &&
+			RTE_MBUF_DIRECT(pkts[i]) && rte_mbuf_refcnt_read(pkts[i]) == 1;
+	if (SL_LIKELY(plain && n > 0))
+		rte_mempool_put_bulk(pkts[0]->pool, (void *const *)pkts, n);
+	else
+		rte_pktmbuf_free_bulk(pkts, n);
 }
 
 uint16_t
@@ -134,6 +155,6 @@ loop_take(struct rte_mbuf **pkts, uint16_t n, uint16_t dport, struct loop_buffer
 		rte_memcpy(out[good].data, p + OFFSET_PAYLOAD, out[good].len);
 		good++;
 	}
-	rte_pktmbuf_free_bulk(pkts, n);
+	loop_free(pkts, n);
 	return good;
 }

@@ -35,4 +35,10 @@ struct loop_buffer {
  */
 uint16_t loop_take(struct rte_mbuf **pkts, uint16_t n, uint16_t dport, struct loop_buffer *out);
 
+/**
+ * Free a burst. A port's fresh packets come from one pool, are whole and have one owner, so they go
+ * back in one piece; where that does not hold, the general way.
+ */
+void loop_free(struct rte_mbuf **pkts, uint16_t n);
+
 #endif

@@ -53,7 +53,7 @@ turn_bare(struct mem *mem)
 	struct rte_mbuf *pkts[BURST];
 	uint16_t n = rte_eth_rx_burst(mem->port, 0, pkts, BURST);
 
-	rte_pktmbuf_free_bulk(pkts, n);
+	loop_free(pkts, n);
 	return n;
 }
 
