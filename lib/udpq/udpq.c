@@ -15,6 +15,7 @@
 
 #define PRODUCERS_MAX 1024u
 #define SLOTS_MAX (1u << 20)
+#define INTAKE_FLAGS (RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ)
 
 /* Zeroed, and starting on a cache line. */
 static void *
@@ -29,13 +30,13 @@ alloc_zeroed(size_t bytes)
 }
 
 static struct rte_ring *
-intake_create(uint32_t slots, unsigned int flags)
+intake_create(uint32_t slots)
 {
 	/* Exact size: `slots` usable of the next power of two above it. */
 	ssize_t bytes = rte_ring_get_memsize_elem(sizeof(struct sl_dgram), slots * 2);
 	struct rte_ring *r = alloc_zeroed((size_t)bytes);
 
-	if (r != NULL && rte_ring_init(r, "intake", slots, flags | RING_F_EXACT_SZ) != 0) {
+	if (r != NULL && rte_ring_init(r, "intake", slots, INTAKE_FLAGS) != 0) {
 		free(r);
 		r = NULL;
 	}
@@ -69,13 +70,8 @@ queue_free(struct sl_udpq *q)
 static int
 intakes_create(struct sl_udpq *q)
 {
-	unsigned int flags = RING_F_SC_DEQ;
-
-	/* RTS: a producer that is descheduled in the middle of an append does not make the next one
-	 * spin. */
-	flags |= q->mode == SL_UDPQ_SHARED ? RING_F_MP_RTS_ENQ : RING_F_SP_ENQ;
 	for (uint32_t i = 0; i < q->intakes; i++) {
-		q->producer[i].intake = intake_create(q->slots, flags);
+		q->producer[i].intake = intake_create(q->slots);
 		if (q->producer[i].intake == NULL)
 			return -ENOMEM;
 	}
@@ -221,7 +217,7 @@ append_local(struct sl_udpq *q, const struct sl_dgram *d, uint16_t n, enum sl_ud
 }
 
 static uint16_t
-append_shared(struct sl_udpq *q, struct udpq_producer *p, const struct sl_dgram *d, uint16_t n,
+append_intake(struct sl_udpq *q, struct udpq_producer *p, const struct sl_dgram *d, uint16_t n,
 	enum sl_udpq_drop *why)
 {
 	uint64_t rcvbuf = sl_load_relaxed(&q->rcvbuf);
@@ -239,8 +235,28 @@ append_shared(struct sl_udpq *q, struct udpq_producer *p, const struct sl_dgram 
 		sl_fetch_add_relaxed(&q->rmem, UINT64_C(0) - sum_truesize(d + taken, fit - taken));
 		*why = SL_UDPQ_DROP_SLOTS;
 	}
-	if (taken > 0)
-		wake_sleeper(q, p);
+	return taken;
+}
+
+static void
+count_append(struct udpq_producer *p, uint16_t taken, uint16_t n, enum sl_udpq_drop why)
+{
+	sl_counter_add(&p->appended, taken);
+	sl_counter_add(&p->drops[why], (uint64_t)(n - taken));
+}
+
+/* A lock in place of the ring's own multi-producer modes: those hand the tail from one producer to
+ * the next with a relaxed wait, so that the reader is ordered after the last of them only. */
+static uint16_t
+append_shared(struct sl_udpq *q, struct udpq_producer *p, const struct sl_dgram *d, uint16_t n,
+	enum sl_udpq_drop *why)
+{
+	uint16_t taken;
+
+	rte_spinlock_lock(&q->append_lock);
+	taken = append_intake(q, p, d, n, why);
+	count_append(p, taken, n, *why);
+	rte_spinlock_unlock(&q->append_lock);
 	return taken;
 }
 
@@ -252,17 +268,15 @@ sl_udpq_append_burst(struct sl_udpq *q, uint32_t producer, const struct sl_dgram
 	uint16_t taken;
 
 	SL_DEBUG_ASSERT(producer < q->producers);
-	if (q->mode == SL_UDPQ_LOCAL)
-		taken = append_local(q, d, n, why);
-	else
+	if (q->mode == SL_UDPQ_SHARED) {
 		taken = append_shared(q, p, d, n, why);
-	if (SL_UNLIKELY(q->mode == SL_UDPQ_SHARED)) {
-		sl_fetch_add_relaxed(&p->appended, (uint64_t)taken);
-		sl_fetch_add_relaxed(&p->drops[*why], (uint64_t)(n - taken));
 	} else {
-		sl_counter_add(&p->appended, taken);
-		sl_counter_add(&p->drops[*why], (uint64_t)(n - taken));
+		taken = q->mode == SL_UDPQ_LOCAL ? append_local(q, d, n, why) :
+						   append_intake(q, p, d, n, why);
+		count_append(p, taken, n, *why);
 	}
+	if (taken > 0 && q->mode != SL_UDPQ_LOCAL)
+		wake_sleeper(q, p);
 	return taken;
 }
 
@@ -334,7 +348,11 @@ udpq_ready(const struct sl_udpq *q)
 	if (q->head != q->tail)
 		return true;
 	for (uint32_t i = 0; i < q->intakes; i++) {
-		if (!rte_ring_empty(q->producer[i].intake))
+		const struct rte_ring *r = q->producer[i].intake;
+
+		/* rte_ring_empty reads the indexes as plain words. Relaxed is enough: the fence of UQ3
+		 * orders this look, and the descriptors are acquired by the take. */
+		if (sl_load_relaxed(&r->prod.tail) != sl_load_relaxed(&r->cons.tail))
 			return true;
 	}
 	return false;
