@@ -216,13 +216,13 @@ case_run(const struct run *run, struct bench_case *c, double seconds)
 	int ret = case_measure(run, c, seconds, side);
 
 	for (int i = 0; i < LOAD_SIDES; i++) {
-		if (ret == 0)
+		if (ret == 0 && side[i].pps.n > 0)
 			bench_emit(run->opts, row_make(run, c, &side[i]));
 		load_destroy(side[i].load);
 	}
 	c->ratio = bench_ratio(&side[LOAD_BATCHED].pps, &side[LOAD_ONE_BY_ONE].pps);
 	c->slices = side[LOAD_BATCHED].pps.n;
-	c->done = ret == 0;
+	c->done = ret == 0 && c->slices > 0;
 	return ret;
 }
 

@@ -134,7 +134,7 @@ loop_verify(struct mem *mem)
 static void
 rows_emit(const struct mem *mem)
 {
-	for (int i = 0; i < ROW_COUNT; i++) {
+	for (int i = 0; i < ROW_COUNT && mem->pps[i].n > 0; i++) {
 		double packets = mem->packets[i] > 0 ? (double)mem->packets[i] : 1;
 		struct bench_spread pps = bench_spread(&mem->pps[i]);
 

@@ -18,8 +18,8 @@
 #include "udpq_pcap.h"
 
 #define SRC_PORT_FIRST 10000
-#define SRC_ADDR_FIRST RTE_IPV4(198, 18, 1, 0)
-#define DST_ADDR RTE_IPV4(198, 18, 0, 2)
+#define SRC_ADDR_FIRST 0xc6120100u /* 198.18.1.0 */
+#define DST_ADDR 0xc6120002u /* PCAP_DST */
 
 static void
 frame_make(uint8_t frame[PCAP_FRAME], uint32_t flow)
