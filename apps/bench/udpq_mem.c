@@ -18,6 +18,7 @@
 #include "udpq_loop.h"
 #include "udpq_mem.h"
 #include "udpq_pcap.h"
+#include "udpq_stack.h"
 
 #define BURST LOOP_BURST
 #define DEVICE "net_pcap_sluice_bench"
@@ -26,12 +27,13 @@
 #define USER_STRIDE 2048
 #define PATH_MAX_LEN 256
 
-enum row { ROW_BARE, ROW_LOOP, ROW_COUNT };
+enum row { ROW_BARE, ROW_LOOP, ROW_STACK, ROW_COUNT };
 
-static const char *const row_name[ROW_COUNT] = {"bare", "loop"};
+static const char *const row_name[ROW_COUNT] = {"bare", "loop", "stack"};
 static const char *const row_note[ROW_COUNT] = {
 	"rte_eth_rx_burst and free",
 	"hand-written: parse, verify both checksums, copy the payload out, free",
+	"sl_inet_poll and sl_udp_recvmmsg, payload copied out",
 };
 
 struct mem {
@@ -41,6 +43,7 @@ struct mem {
 	uint16_t port;
 	struct loop_buffer buffer[BURST];
 	uint8_t *user;
+	struct stack *stack;
 	/* per row */
 	struct bench_series pps[ROW_COUNT];
 	uint64_t packets[ROW_COUNT];
@@ -75,9 +78,13 @@ row_run(struct mem *mem, enum row row, uint64_t end)
 	if (row == ROW_BARE) {
 		while (rte_rdtsc() < end)
 			n += turn_bare(mem);
-	} else {
+	} else if (row == ROW_LOOP) {
 		while (rte_rdtsc() < end)
 			n += turn_loop(mem);
+	} else {
+		/* An error shows as a packet that was not taken. */
+		while (rte_rdtsc() < end)
+			n += (uint64_t)RTE_MAX(stack_turn(mem->stack), 0);
 	}
 	return n;
 }
@@ -111,21 +118,43 @@ slice(struct mem *mem, enum row row, double seconds)
 	return -EPROTO;
 }
 
-/* The first burst through the loop, byte for byte: flows come in the order of the file. */
-static int
-loop_verify(struct mem *mem)
+/* One burst, byte for byte: flows come in the order of the file. */
+static bool
+payload_right(const struct mem *mem, int n, uint32_t *flow)
 {
-	uint16_t n = turn_loop(mem);
+	bool right = n > 0;
 
-	for (uint32_t k = 0; k < n; k++) {
+	for (int k = 0; k < n; k++, *flow = (*flow + 1) % PCAP_FLOWS) {
 		const struct loop_buffer *b = &mem->buffer[k];
 
-		for (uint32_t i = 0; i < PCAP_PAYLOAD; i++) {
-			if (b->len != PCAP_PAYLOAD || b->data[i] != pcap_payload_byte(k, i))
-				n = 0;
-		}
+		for (uint32_t i = 0; i < PCAP_PAYLOAD; i++)
+			right = right && b->len == PCAP_PAYLOAD &&
+				b->data[i] == pcap_payload_byte(*flow, i);
 	}
-	if (n > 0)
+	return right;
+}
+
+static void
+buffers_clear(struct mem *mem)
+{
+	memset(mem->user, 0, BURST * USER_STRIDE);
+	for (int i = 0; i < BURST; i++)
+		mem->buffer[i].len = 0;
+}
+
+/* Both that copy must deliver what was sent, before anything is measured. */
+static int
+payload_verify(struct mem *mem)
+{
+	uint32_t flow = 0;
+	bool right;
+
+	buffers_clear(mem);
+	right = payload_right(mem, turn_loop(mem), &flow);
+	buffers_clear(mem);
+	mem->packets[ROW_STACK] = BURST;
+	right = right && payload_right(mem, stack_turn(mem->stack), &flow);
+	if (right)
 		return 0;
 	fprintf(stderr, "sluice-bench: check failed: %s: payload is not what was sent\n", MEM_CASE);
 	return -EPROTO;
@@ -148,18 +177,38 @@ rows_emit(const struct mem *mem)
 	}
 }
 
+static void
+ratio_emit(const struct mem *mem, enum row a, enum row b)
+{
+	struct bench_spread ratio = bench_ratio(&mem->pps[a], &mem->pps[b]);
+	char text[32];
+
+	snprintf(text, sizeof(text), "%s/%s", row_name[a], row_name[b]);
+	bench_emit(mem->opts,
+		json_pack("{s:s, s:s, s:f, s:s, s:s, s:f, s:f, s:i}", "bench", "udpq", "case",
+			MEM_CASE, "value", ratio.median, "unit", "x", "ratio", text, "min",
+			ratio.min, "max", ratio.max, "slices", (int)mem->pps[a].n));
+}
+
 static int
 rows_measure(struct mem *mem, double seconds)
 {
 	struct bench_plan plan = bench_plan(seconds, ROW_COUNT);
-	int ret = loop_verify(mem);
+	int ret = payload_verify(mem);
 
 	for (unsigned int n = 0; n < plan.slices && ret == 0 && !bench_stopped(); n++) {
 		for (int row = 0; row < ROW_COUNT && ret == 0; row++)
 			ret = slice(mem, (enum row)row, plan.seconds);
 	}
-	if (ret == 0)
+	if (ret == 0 && !stack_check(mem->stack, mem->packets[ROW_STACK])) {
+		fprintf(stderr, "sluice-bench: check failed: %s: the stack's counters\n", MEM_CASE);
+		ret = -EPROTO;
+	}
+	if (ret == 0) {
 		rows_emit(mem);
+		ratio_emit(mem, ROW_LOOP, ROW_BARE);
+		ratio_emit(mem, ROW_STACK, ROW_LOOP);
+	}
 	return ret;
 }
 
@@ -229,7 +278,13 @@ mem_run(const struct bench_opts *opts, double tsc_hz, double seconds)
 	if (ret == 0)
 		ret = port_make(&mem);
 	if (ret == 0) {
-		ret = rows_measure(&mem, seconds);
+		ret = stack_create(mem.port, mem.pool, mem.buffer, &mem.stack);
+		if (ret == 0)
+			ret = rows_measure(&mem, seconds);
+		else
+			fprintf(stderr, "sluice-bench: cannot set up the stack: %s\n",
+				sl_strerror(ret));
+		stack_destroy(mem.stack);
 		port_remove(&mem);
 	} else if (ret == 1) {
 		bench_emit(opts, json_pack("{s:s, s:s, s:n, s:s, s:s}", "bench", "udpq", "case",

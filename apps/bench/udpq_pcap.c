@@ -19,7 +19,7 @@
 
 #define SRC_PORT_FIRST 10000
 #define SRC_ADDR_FIRST 0xc6120100u /* 198.18.1.0 */
-#define DST_ADDR 0xc6120002u /* PCAP_DST */
+#define DST_ADDR 0xc6120002u	   /* PCAP_DST */
 
 static void
 frame_make(uint8_t frame[PCAP_FRAME], uint32_t flow)

@@ -74,10 +74,12 @@ def check_memory(rows):
         skipped += 1
         print(f'SKIP memory: {rows[0]["note"]}')
         return
-    for side in ('bare', 'loop'):
+    for side in ('bare', 'loop', 'stack'):
         found = [r for r in rows if r.get('side') == side]
         check(f'memory {side}', len(found) == 1 and found[0]['unit'] == 'pps'
               and found[0]['min'] <= found[0]['value'] <= found[0]['max'], rows)
+    check('memory ratios', [r['ratio'] for r in rows if r['unit'] == 'x']
+          == ['loop/bare', 'stack/loop'], rows)
 
 
 def test_all(bench):
