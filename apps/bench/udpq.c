@@ -99,7 +99,10 @@ slice(const struct run *run, struct side *side, double seconds)
 {
 	struct slice_result r;
 
-	slice_run(side->load, (uint64_t)(seconds * run->tsc_hz), &r);
+	/* On a busy machine the reader may not have run at all: such a slice says nothing. */
+	do {
+		slice_run(side->load, (uint64_t)(seconds * run->tsc_hz), &r);
+	} while (r.cycles == 0);
 	if (side->pps.n < BENCH_SLICES_MAX)
 		side->pps.v[side->pps.n++] = (double)r.read * run->tsc_hz / (double)r.cycles;
 	side->sum.read += r.read;

@@ -168,12 +168,13 @@ rows_emit(const struct mem *mem)
 		struct bench_spread pps = bench_spread(&mem->pps[i]);
 
 		bench_emit(mem->opts,
-			json_pack("{s:s, s:s, s:I, s:s, s:s, s:f, s:I, s:I, s:i, s:s, s:s}",
+			json_pack("{s:s, s:s, s:I, s:s, s:s, s:f, s:I, s:I, s:i, s:I, s:s, s:s}",
 				"bench", "udpq", "case", MEM_CASE, "value", (json_int_t)pps.median,
 				"unit", "pps", "side", row_name[i], "cycles_per_packet",
 				(double)mem->cycles[i] / packets, "min", (json_int_t)pps.min, "max",
-				(json_int_t)pps.max, "slices", (int)mem->pps[i].n, "memory",
-				bench_eal_memory(), "note", row_note[i]));
+				(json_int_t)pps.max, "slices", (int)mem->pps[i].n, "packets",
+				(json_int_t)mem->packets[i], "memory", bench_eal_memory(), "note",
+				row_note[i]));
 	}
 }
 
