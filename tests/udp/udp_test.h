@@ -315,6 +315,23 @@ tu_bound(const struct sl_udp_sock_conf *conf, const char *text, uint16_t port)
 	return s;
 }
 
+/* The kernel takes a moment before a new IPv6 address can be used. */
+static inline void
+tu_kernel_usable(const char *addr)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = tu_sockaddr(addr, 0, AF_INET6, &ss);
+	int fd = -1, tries = 0, ret;
+
+	do {
+		REQUIRE(tries++ < 10000);
+		usleep(1000);
+		fd = socket(AF_INET6, SOCK_DGRAM, 0);
+		ret = bind(fd, (struct sockaddr *)&ss, len);
+		close(fd);
+	} while (ret != 0);
+}
+
 /* A network namespace whose loopback has our addresses and the peer's, for kernel sockets to compare
  * with. Returns NULL, or why it cannot be. */
 static inline const char *
@@ -349,6 +366,7 @@ tu_kernel_net(void)
 	for (unsigned int i = 0; fd6 >= 0 && i < SL_COUNT_OF(v6); i++) {
 		REQUIRE(inet_pton(AF_INET6, v6[i], &in6.addr) == 1);
 		REQUIRE(ioctl(fd6, SIOCSIFADDR, &in6) == 0);
+		tu_kernel_usable(v6[i]);
 	}
 	close(fd);
 	if (fd6 < 0)
