@@ -17,15 +17,14 @@
 
 struct rte_mbuf;
 
-/** Sum to 16 bits, not complemented. Right for any 64-bit value. */
+/** Sum to 16 bits, not complemented. Right for any 64-bit value: adding the halves to each other in
+ * both places leaves their sum, with the carry that goes around, in the upper one. */
 static inline uint16_t
 inet_fold(uint64_t sum)
 {
-	sum = (sum & UINT32_MAX) + (sum >> 32);
-	sum = (sum & UINT32_MAX) + (sum >> 32);
-	sum = (sum & UINT16_MAX) + (sum >> 16);
-	sum = (sum & UINT16_MAX) + (sum >> 16);
-	return (uint16_t)sum;
+	uint32_t half = (uint32_t)((sum + (sum << 32 | sum >> 32)) >> 32);
+
+	return (uint16_t)((half + (half << 16 | half >> 16)) >> 16);
 }
 
 /** Sums of up to 2^16 32-bit words may be added to each other without a wrap. */
@@ -34,23 +33,31 @@ uint64_t inet_sum(const void *data, size_t len);
 /** Sum of bytes off..off+len of a packet, which must hold them. */
 uint16_t inet_sum_mbuf(const struct rte_mbuf *m, uint32_t off, uint32_t len);
 
-/** Sum of a few bytes, `room` of which can be read at least (room >= len rounded up to 8). */
+/** Add a word of 64 bits, carry included. */
+static inline uint64_t
+inet_add64(uint64_t sum, uint64_t word)
+{
+	sum += word;
+	return sum + (sum < word);
+}
+
+/** Sum of a few bytes, of which len rounded up to 8 can be read. Any 64-bit value: add to it with
+ * inet_add64 alone. */
 static inline uint64_t
 inet_sum_short(const void *data, size_t len)
 {
-	const char *p = data;
+	const char *p = data, *end = p + (len & ~(size_t)7);
 	uint64_t sum = 0, word;
 
-	for (; len >= 8; len -= 8, p += 8) {
+	for (; p != end; p += 8) {
 		memcpy(&word, p, sizeof(word));
-		sum += (word & UINT32_MAX) + (word >> 32);
+		sum = inet_add64(sum, word);
 	}
-	if (len > 0) {
+	if (len % 8 != 0) {
 		memcpy(&word, p, sizeof(word));
-		/* Keep the first len bytes. */
-		word = rte_le_to_cpu_64(word) & (UINT64_MAX >> (64 - 8 * len));
-		word = rte_cpu_to_le_64(word);
-		sum += (word & UINT32_MAX) + (word >> 32);
+		/* Keep the first len % 8 bytes. */
+		word = rte_le_to_cpu_64(word) & ((UINT64_C(1) << 8 * (len % 8)) - 1);
+		sum = inet_add64(sum, rte_cpu_to_le_64(word));
 	}
 	return sum;
 }

@@ -9,8 +9,9 @@
  * IPv6 and UDP to the local address that was hit last. Anything else, and anything doubtful, takes
  * the general path, which decides; so both agree by construction about what is refused.
  *
- * Each header word is read once, into a register; the barrier keeps it there. Lengths and addresses
- * below come from these copies alone, whatever happens in the packet's memory meanwhile.
+ * Each header word is read once, into a register, and pinned: the compiler takes it for changed and
+ * so cannot read it from the packet again. Lengths and addresses come from these copies alone,
+ * whatever happens in the packet's memory meanwhile.
  */
 #include <netinet/in.h>
 
@@ -32,6 +33,7 @@ load32(const char *p)
 	uint32_t v;
 
 	memcpy(&v, p, sizeof(v));
+	__asm__("" : "+r"(v));
 	return v;
 }
 
@@ -41,36 +43,24 @@ load64(const char *p)
 	uint64_t v;
 
 	memcpy(&v, p, sizeof(v));
+	__asm__("" : "+r"(v));
 	return v;
-}
-
-static inline uint64_t
-halves64(uint64_t v)
-{
-	return (v & UINT32_MAX) + (v >> 32);
 }
 
 /* Does the frame start with our MAC address, or does that not matter? Group frames do not count. */
 static inline bool
 fast_eth_for_us(const struct inet_port *port, uint64_t first)
 {
-	uint64_t mac = 0;
-	uint64_t mask = rte_cpu_to_be_64(UINT64_C(0xffffffffffff0000));
-
-	memcpy(&mac, port->mac.addr_bytes, RTE_ETHER_ADDR_LEN);
-	if (SL_LIKELY((first & mask) == mac))
+	if (SL_LIKELY((first & rte_cpu_to_be_64(UINT64_C(0xffffffffffff0000))) == port->mac_word))
 		return true;
 	return port->promiscuous && (first & rte_cpu_to_be_64(UINT64_C(0x01) << 56)) == 0;
 }
 
-/* Sum of the payload, which lies in one segment. */
+/* Sum of the payload, which starts at p, `off` bytes into the only segment. */
 static inline uint64_t
-fast_payload_sum(const struct rte_mbuf *m, uint32_t off, uint32_t len)
+fast_payload_sum(const struct rte_mbuf *m, const char *p, uint32_t off, uint32_t len)
 {
-	const char *p = rte_pktmbuf_mtod_offset(m, const char *, off);
-
-	if (SL_LIKELY(len <= FAST_SUM_MAX &&
-		    m->data_off + off + RTE_ALIGN_CEIL(len, 8u) <= m->buf_len))
+	if (SL_LIKELY(len <= FAST_SUM_MAX && m->data_off + off + len + 7 <= m->buf_len))
 		return inet_sum_short(p, len);
 	return inet_sum(p, len);
 }
@@ -85,14 +75,10 @@ fast_l4_known_good(uint64_t ol_flags)
 }
 
 /* The datagram is accepted: describe it and cut the packet down to the payload. */
-static inline struct sl_dgram *
-fast_accept(struct inet_rx *rx, struct rte_mbuf *m, uint32_t off, uint16_t l3_len, uint32_t len)
+static inline void
+fast_accept(const struct inet_rx *rx, struct rte_mbuf *m, struct sl_dgram *d, uint32_t off,
+	uint32_t len)
 {
-	uint16_t i = rx->dgrams++;
-	struct sl_dgram *d = &rx->dgram[i];
-
-	rx->l3_len[i] = l3_len;
-	rx->l2_len[i] = FAST_ETH;
 	m->data_off = (uint16_t)(m->data_off + off);
 	m->data_len = (uint16_t)len;
 	m->pkt_len = len;
@@ -100,7 +86,6 @@ fast_accept(struct inet_rx *rx, struct rte_mbuf *m, uint32_t off, uint16_t l3_le
 	d->truesize = (uint32_t)sizeof(*m) + m->priv_size + m->buf_len; /* sl_mbuf_truesize, 1 segment */
 	d->len = len;
 	d->port = rx->port->id;
-	return d;
 }
 
 static inline bool
@@ -108,53 +93,54 @@ fast_source4_ok(const struct inet_rx *rx, uint32_t src, uint32_t dst)
 {
 	uint8_t first = (uint8_t)(rte_be_to_cpu_32(src) >> 24);
 
-	/* 0/8, 127/8, groups and above, ourselves, our broadcast: the general path knows more. */
-	return (uint8_t)(first - 1) < 223 && first != 127 && src != dst && src != rx->wport->bcast4 &&
-		!rx->many4;
+	/* Not 0/8, 127/8, a group or above, ourselves, or the broadcast address of a prefix. */
+	if ((uint8_t)(first - 1) >= 223 || first == 127 || src == dst || src == rx->bcast4)
+		return false;
+	return SL_LIKELY(!rx->many4) || !inet_port_is_broadcast4(rx->port, src);
 }
 
-/* True if the packet was accepted. */
-static inline bool
-fast_ip4(struct inet_rx *rx, struct rte_mbuf *m, const char *p)
+/* True if the packet was accepted, and d filled in. */
+static inline __attribute__((always_inline)) bool
+fast_ip4(const struct inet_rx *rx, struct rte_mbuf *m, const char *p, struct sl_dgram *d)
 {
 	uint32_t w0 = load32(p), w1 = load32(p + 4), w2 = load32(p + 8); /* IP */
 	uint32_t src = load32(p + 12), dst = load32(p + 16);
 	uint32_t ports = load32(p + 20), w6 = load32(p + 24); /* UDP */
-	uint32_t h0, h2, total, udp_len;
-	struct sl_dgram *d;
-	uint64_t sum, map;
+	uint32_t total, udp_len, words[2] = {rte_cpu_to_be_32(0xffff), 0};
+	uint64_t sum;
 
-	sl_snapshot_barrier();
-	h0 = rte_be_to_cpu_32(w0);
-	h2 = rte_be_to_cpu_32(w2);
-	total = h0 & 0xffff;
+	if ((w0 & rte_cpu_to_be_32(0xff000000)) != rte_cpu_to_be_32(0x45000000))
+		return false;
+	if ((w1 & rte_cpu_to_be_32(IP4_MORE_OR_OFFSET)) != 0 || dst != rx->local4)
+		return false;
+	if ((w2 & rte_cpu_to_be_32(0x00ff0000)) != rte_cpu_to_be_32(IPPROTO_UDP << 16))
+		return false;
+	total = rte_be_to_cpu_32(w0) & 0xffff;
 	udp_len = rte_be_to_cpu_32(w6) >> 16;
-	if ((h0 >> 24) != 0x45 || (rte_be_to_cpu_32(w1) & IP4_MORE_OR_OFFSET) != 0)
-		return false;
-	if (((h2 >> 16) & 0xff) != IPPROTO_UDP || dst != rx->wport->local4)
-		return false;
 	if (total > m->data_len - FAST_ETH || udp_len < 8 || udp_len + 20 > total)
 		return false;
 	if (!fast_source4_ok(rx, src, dst))
 		return false;
 	if (inet_fold((uint64_t)w0 + w1 + w2 + src + dst) != UINT16_MAX)
 		return false;
-	if ((rte_be_to_cpu_32(w6) & 0xffff) != 0 && !fast_l4_known_good(m->ol_flags)) {
-		sum = fast_payload_sum(m, FAST_IP4, udp_len - 8);
-		sum += (uint64_t)src + dst + ports + w6 + rte_cpu_to_be_32(IPPROTO_UDP << 16 | udp_len);
+	if ((w6 & rte_cpu_to_be_32(0xffff)) != 0 && !fast_l4_known_good(m->ol_flags)) {
+		sum = fast_payload_sum(m, p + 28, FAST_IP4, udp_len - 8);
+		sum = inet_add64(sum, (uint64_t)src + dst + ports + w6 +
+				rte_cpu_to_be_32(IPPROTO_UDP << 16 | udp_len));
 		if (inet_fold(sum) != UINT16_MAX)
 			return false;
 	}
-	d = fast_accept(rx, m, FAST_IP4, 20, udp_len - 8);
+	fast_accept(rx, m, d, FAST_IP4, udp_len - 8);
 	memcpy(&d->sport, &ports, 4); /* dport follows */
-	d->ttl = (uint8_t)(h2 >> 24);
-	d->tos = (uint8_t)(h0 >> 16);
+	d->ttl = (uint8_t)(rte_be_to_cpu_32(w2) >> 24);
+	d->tos = (uint8_t)(rte_be_to_cpu_32(w0) >> 16);
+	/* ::ffff:a.b.c.d */
+	words[1] = src;
 	memset(d->src, 0, 8);
+	memcpy(d->src + 8, words, 8);
+	words[1] = dst;
 	memset(d->dst, 0, 8);
-	map = rte_cpu_to_be_64(UINT64_C(0xffff00000000) | rte_be_to_cpu_32(src));
-	memcpy(d->src + 8, &map, 8);
-	map = rte_cpu_to_be_64(UINT64_C(0xffff00000000) | rte_be_to_cpu_32(dst));
-	memcpy(d->dst + 8, &map, 8);
+	memcpy(d->dst + 8, words, 8);
 	return true;
 }
 
@@ -167,18 +153,16 @@ fast_source6_ok(uint64_t high)
 	return first != 0 && first != 0xff;
 }
 
-static inline bool
-fast_ip6(struct inet_rx *rx, struct rte_mbuf *m, const char *p)
+static __attribute__((noinline)) bool
+fast_ip6(const struct inet_rx *rx, struct rte_mbuf *m, const char *p, struct sl_dgram *d)
 {
 	uint32_t w0 = load32(p), w1 = load32(p + 4);
 	uint64_t src0 = load64(p + 8), src1 = load64(p + 16);
 	uint64_t dst0 = load64(p + 24), dst1 = load64(p + 32), local0, local1;
 	uint32_t ports = load32(p + 40), w6 = load32(p + 44);
 	uint32_t h0, h1, udp_len;
-	struct sl_dgram *d;
 	uint64_t sum;
 
-	sl_snapshot_barrier();
 	memcpy(&local0, rx->wport->local6.b, 8);
 	memcpy(&local1, rx->wport->local6.b + 8, 8);
 	h0 = rte_be_to_cpu_32(w0);
@@ -195,13 +179,15 @@ fast_ip6(struct inet_rx *rx, struct rte_mbuf *m, const char *p)
 	if ((rte_be_to_cpu_32(w6) & 0xffff) == 0)
 		return false;
 	if (!fast_l4_known_good(m->ol_flags)) {
-		sum = fast_payload_sum(m, FAST_IP6, udp_len - 8);
-		sum += halves64(src0) + halves64(src1) + halves64(dst0) + halves64(dst1);
-		sum += (uint64_t)ports + w6 + rte_cpu_to_be_32(IPPROTO_UDP << 16 | udp_len);
+		sum = fast_payload_sum(m, p + 48, FAST_IP6, udp_len - 8);
+		sum = inet_add64(inet_add64(sum, src0), src1);
+		sum = inet_add64(inet_add64(sum, dst0), dst1);
+		sum = inet_add64(sum, (uint64_t)ports + w6 +
+				rte_cpu_to_be_32(IPPROTO_UDP << 16 | udp_len));
 		if (inet_fold(sum) != UINT16_MAX)
 			return false;
 	}
-	d = fast_accept(rx, m, FAST_IP6, 40, udp_len - 8);
+	fast_accept(rx, m, d, FAST_IP6, udp_len - 8);
 	memcpy(&d->sport, &ports, 4);
 	d->ttl = (uint8_t)h1;
 	d->tos = (uint8_t)(h0 >> 20);
