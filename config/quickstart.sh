@@ -12,7 +12,7 @@
 # Everything it makes is removed at the end, also after Ctrl-C. COUNT=N sets the datagrams a row.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-count=${COUNT:-200000}
+count=${COUNT:-50000}
 a=sluiceA$$ b=sluiceB$$
 log=
 pids=()

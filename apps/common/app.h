@@ -97,6 +97,9 @@ int app_args_split(int argc, char **argv, int *eal_argc, char ***own);
  */
 void app_eal_start(int eal_argc, char **eal_argv, const struct app_eal_conf *conf);
 
+/** Was EAL set up here, over an interface? */
+bool app_eal_own(void);
+
 /** Number of processors that this process may use. */
 unsigned int app_cpus(void);
 

@@ -58,6 +58,12 @@ app_cpus(void)
 }
 
 bool
+app_eal_own(void)
+{
+	return own_eal;
+}
+
+bool
 app_crowded(void)
 {
 	return crowded;

@@ -87,6 +87,9 @@ port_start(uint16_t id, uint16_t queues, bool promiscuous, struct rte_mempool *p
 	if (ret != 0)
 		app_fail("port %s with %u queue pairs does not start: %s.", name, queues,
 			sl_strerror(ret));
+	/* The memberships of iface_check do it there; what the driver sets would outlive us. */
+	if (app_eal_own())
+		return;
 	/* What a port cannot do here it mostly need not: virtual ones receive everything. */
 	if (promiscuous)
 		(void)rte_eth_promiscuous_enable(id);

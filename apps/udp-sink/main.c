@@ -141,7 +141,6 @@ run_row(struct sink *s, enum sink_call call, uint32_t run)
 static void
 run_all(struct sink *s)
 {
-	sink_print_head(s);
 	for (int call = 0; call < SINK_CALLS; call++)
 		for (uint32_t run = 1; s->opt->calls[call] && run <= s->opt->repeat; run++) {
 			/* What Ctrl-C leaves undone has no row, but the first one always has. */

@@ -109,14 +109,11 @@ call_label(const struct sink *s, enum sink_call call, char *text, size_t size)
 		snprintf(text, size, "%s", sink_call_name(call));
 }
 
-void
-sink_print_head(const struct sink *s)
+static void
+head(void)
 {
-	if (s->opt->json)
-		return;
 	printf("%-14s %4s %11s %9s %11s %8s %8s  %s\n", "call/batch", "run", "count", "ns/pkt",
 		"pps", "cycles", "payload", "drops");
-	fflush(stdout);
 }
 
 /* One line, once: the usual cause of a sink that counts and receives nothing. */
@@ -163,6 +160,8 @@ row_text(struct sink *s, enum sink_call call, uint32_t run, double ns, double pa
 	const struct sink_row *r = &s->row;
 	char label[32];
 
+	if (s->rows == 0)
+		head();
 	call_label(s, call, label, sizeof(label));
 	printf("%-14s %4u %11" PRIu64 " %9.2f %11.0f %8.1f %8.1f  ", label, run, r->count, ns,
 		ns > 0 ? 1e9 / ns : 0, ns * (double)rte_get_tsc_hz() / 1e9, payload);

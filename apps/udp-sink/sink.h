@@ -115,9 +115,7 @@ void sink_buffers_free(struct sink *s);
  */
 int sink_receive(struct sink *s, enum sink_call call, uint64_t max);
 
-/** Column headings, unless --json. */
-void sink_print_head(const struct sink *s);
-/** The row of one run, and its drops since the row before. */
+/** The row of one run, below headings if it is the first, and its drops since the row before. */
 void sink_print_row(struct sink *s, enum sink_call call, uint32_t run);
 /** After the workers have stopped: what entered the stack and what became of it. */
 void sink_print_end(struct sink *s);
