@@ -5,9 +5,9 @@
 #define INET_CKSUM_H
 
 /*
- * Internet checksums as sums of 64-bit accumulators over words in memory order: the one's complement
- * sum does not care how wide the words are that it is taken over, or about their byte order, as
- * long as the bytes stay at their even or odd places.
+ * Internet checksums as sums of 64-bit accumulators over words in memory order: the one's
+ * complement sum does not care how wide the words are that it is taken over, or about their byte
+ * order, as long as the bytes stay at their even or odd places.
  */
 #include <string.h>
 
@@ -34,23 +34,45 @@ uint64_t inet_sum(const void *data, size_t len);
 /** Sum of bytes off..off+len of a packet, which must hold them. */
 uint16_t inet_sum_mbuf(const struct rte_mbuf *m, uint32_t off, uint32_t len);
 
-/** Sum of a few bytes, `room` of which can be read at least (room >= len rounded up to 8). */
+/** One's complement addition: the carry out of the top comes in again at the bottom. */
 static inline uint64_t
-inet_sum_short(const void *data, size_t len)
+inet_add(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+	bool carry = __builtin_add_overflow(a, b, &sum);
+
+	return sum + carry;
+}
+
+/**
+ * Does a sum over data that holds its own checksum fold to 0xffff? That is to be a multiple of
+ * 0xffff, which one multiplication tells. The sum must not be 0: some byte in it is not.
+ */
+static inline bool
+inet_sum_right(uint64_t sum)
+{
+	return sum % UINT16_MAX == 0;
+}
+
+/**
+ * Sum of bytes for inet_add and inet_sum_right: it may be any 64-bit value, so plain addition to it
+ * could wrap. The 8 bytes before data must be readable; they do not count.
+ */
+static inline uint64_t
+inet_sum_behind(const void *data, size_t len)
 {
 	const char *p = data;
 	uint64_t sum = 0, word;
 
 	for (; len >= 8; len -= 8, p += 8) {
 		memcpy(&word, p, sizeof(word));
-		sum += (word & UINT32_MAX) + (word >> 32);
+		sum = inet_add(sum, word);
 	}
 	if (len > 0) {
-		memcpy(&word, p, sizeof(word));
-		/* Keep the first len bytes. */
-		word = rte_le_to_cpu_64(word) & (UINT64_MAX >> (64 - 8 * len));
-		word = rte_cpu_to_le_64(word);
-		sum += (word & UINT32_MAX) + (word >> 32);
+		/* The word that ends with the data; of it, the last len bytes, put first. */
+		memcpy(&word, p + len - 8, sizeof(word));
+		word = rte_le_to_cpu_64(word) >> (64 - 8 * len);
+		sum = inet_add(sum, rte_cpu_to_le_64(word));
 	}
 	return sum;
 }

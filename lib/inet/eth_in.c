@@ -161,8 +161,7 @@ input_general(struct inet_rx *rx, struct rte_mbuf *m)
 }
 
 /* Kept apart from the loop so that the common case stays small. */
-static void __attribute__((noinline))
-input_slow(struct inet_rx *rx, struct rte_mbuf *m)
+static void __attribute__((noinline)) input_slow(struct inet_rx *rx, struct rte_mbuf *m)
 {
 	unsigned int result = input_general(rx, m);
 
@@ -175,32 +174,42 @@ input_slow(struct inet_rx *rx, struct rte_mbuf *m)
 		rx->free[rx->frees++] = m;
 }
 
-static inline void
-input_one(struct inet_rx *rx, struct rte_mbuf *m)
+/* No tag, and no checksum that hardware found wrong: for UDP, BAD together with GOOD is NONE, which
+ * means that the data is right. */
+static inline bool
+flags_plain(uint64_t flags)
+{
+	if (SL_LIKELY((flags & (RX_VLAN_ANY | RX_CKSUM_BAD)) == 0))
+		return true;
+	return (flags & (RX_VLAN_ANY | RTE_MBUF_F_RX_IP_CKSUM_BAD)) == 0 &&
+	       (flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_NONE;
+}
+
+/* Inlined into the burst's loop: a call would cost as much as the checksums. */
+static inline __attribute__((always_inline)) void
+input_one(const struct inet_fast *f, struct rte_mbuf *m)
 {
 	const char *p = rte_pktmbuf_mtod(m, const char *);
-	bool plain = m->nb_segs == 1 && m->data_len >= FAST_IP4 && rx->port->vids_count == 0 &&
-		(m->ol_flags & (RX_VLAN_ANY | RTE_MBUF_F_RX_IP_CKSUM_BAD)) == 0;
-	/* BAD without GOOD is a checksum that hardware found wrong. */
-	uint64_t l4 = m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK;
+	uint64_t flags = m->ol_flags, first;
 	uint16_t type;
 
-	if (SL_LIKELY(plain && l4 != RTE_MBUF_F_RX_L4_CKSUM_BAD)) {
-		uint64_t first = load64(p);
-
+	/* L4_CKSUM_BAD together with GOOD is NONE, which is fine. */
+	if (SL_LIKELY(m->nb_segs == 1 && m->data_len >= FAST_IP4 && f->untagged &&
+		      (flags & (RX_VLAN_ANY | RX_CKSUM_BAD)) == 0)) {
+		first = load64(p);
 		memcpy(&type, p + 12, sizeof(type));
 		sl_snapshot_barrier();
-		if (SL_LIKELY(fast_eth_for_us(rx->port, first))) {
+		if (SL_LIKELY(fast_eth_for_us(f, first))) {
 			if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4)) {
-				if (SL_LIKELY(fast_ip4(rx, m, p + FAST_ETH)))
+				if (SL_LIKELY(fast_ip4(f, m, p + FAST_ETH)))
 					return;
 			} else if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV6)) {
-				if (m->data_len >= FAST_IP6 && fast_ip6(rx, m, p + FAST_ETH))
+				if (m->data_len >= FAST_IP6 && fast_ip6(f, m, p + FAST_ETH))
 					return;
 			}
 		}
 	}
-	input_slow(rx, m);
+	input_slow(f->rx, m);
 }
 
 static void
@@ -222,16 +231,15 @@ count_losses(struct inet_rx *rx)
 static void
 input_burst(struct inet_rx *rx, struct rte_mbuf **pkts, uint16_t n)
 {
-	uint16_t i;
+	const struct inet_fast f = fast_begin(rx);
 
-	for (i = 0; i < RTE_MIN(n, PREFETCH); i++)
+	for (uint16_t i = 0; i < RTE_MIN(n, PREFETCH); i++)
 		prefetch_packet(pkts[i]);
-	for (i = 0; i + PREFETCH < n; i++) {
-		prefetch_packet(pkts[i + PREFETCH]);
-		input_one(rx, pkts[i]);
+	for (uint16_t i = 0; i < n; i++) {
+		/* The last ones are fetched again, which costs less than a second loop. */
+		prefetch_packet(pkts[RTE_MIN(i + PREFETCH, n - 1)]);
+		input_one(&f, pkts[i]);
 	}
-	for (; i < n; i++)
-		input_one(rx, pkts[i]);
 	if (rx->dgrams > 0)
 		inet_udp_deliver(rx);
 	if (SL_UNLIKELY(rx->frees > 0))
@@ -256,7 +264,6 @@ inet_input(struct sl_inet *inet, uint16_t worker, struct inet_port *port, struct
 	rx.worker = worker;
 	rx.dgrams = 0;
 	rx.frees = 0;
-	rx.many4 = sl_load_relaxed(&port->count4) > 1;
 	rx.losses = false;
 	rx.in_head = 0;
 	rx.l2_group = 0;

@@ -145,7 +145,6 @@ struct inet_rx {
 	uint16_t worker;
 	uint16_t dgrams;
 	uint16_t frees;
-	bool many4;  /* the port has several IPv4 addresses */
 	bool losses; /* counts holds something */
 	uint64_t in_head;  /* bit i: datagram i's headers are in head[i], else before its payload */
 	uint64_t l2_group; /* bit i: datagram i came in a group frame */
