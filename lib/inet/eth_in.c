@@ -10,8 +10,7 @@
 #include "ip_fast.h"
 
 /* Packets whose first lines are being fetched while one is parsed. */
-#define PREFETCH 4
-#define RX_CKSUM_BAD (RTE_MBUF_F_RX_IP_CKSUM_BAD | RTE_MBUF_F_RX_L4_CKSUM_BAD)
+#define PREFETCH 4u
 #define RX_VLAN_ANY (RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ_STRIPPED)
 
 uint32_t
@@ -161,10 +160,13 @@ input_general(struct inet_rx *rx, struct rte_mbuf *m)
 }
 
 /* Kept apart from the loop so that the common case stays small. */
-static void __attribute__((noinline)) input_slow(struct inet_rx *rx, struct rte_mbuf *m)
+static void __attribute__((noinline))
+input_slow(struct inet_rx *rx, struct rte_mbuf *m)
 {
 	unsigned int result = input_general(rx, m);
 
+	rx->local4 = rx->wport->local4;
+	rx->bcast4 = rx->wport->bcast4;
 	/* A kept datagram gets its outcome from the UDP layer. */
 	if (result == (SL_RX_UDP_QUEUED | INET_KEPT))
 		return;
@@ -174,42 +176,25 @@ static void __attribute__((noinline)) input_slow(struct inet_rx *rx, struct rte_
 		rx->free[rx->frees++] = m;
 }
 
-/* No tag, and no checksum that hardware found wrong: for UDP, BAD together with GOOD is NONE, which
- * means that the data is right. */
-static inline bool
-flags_plain(uint64_t flags)
-{
-	if (SL_LIKELY((flags & (RX_VLAN_ANY | RX_CKSUM_BAD)) == 0))
-		return true;
-	return (flags & (RX_VLAN_ANY | RTE_MBUF_F_RX_IP_CKSUM_BAD)) == 0 &&
-	       (flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_NONE;
-}
-
-/* Inlined into the burst's loop: a call would cost as much as the checksums. */
-static inline __attribute__((always_inline)) void
-input_one(const struct inet_fast *f, struct rte_mbuf *m)
+/* True if the frame was the common case, and d filled in. */
+static inline __attribute__((always_inline)) bool
+input_fast(const struct inet_rx *rx, struct rte_mbuf *m, struct sl_dgram *d)
 {
 	const char *p = rte_pktmbuf_mtod(m, const char *);
-	uint64_t flags = m->ol_flags, first;
-	uint16_t type;
+	/* BAD without GOOD is a checksum that hardware found wrong. */
+	uint64_t l4 = m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK;
+	uint32_t type;
 
-	/* L4_CKSUM_BAD together with GOOD is NONE, which is fine. */
-	if (SL_LIKELY(m->nb_segs == 1 && m->data_len >= FAST_IP4 && f->untagged &&
-		      (flags & (RX_VLAN_ANY | RX_CKSUM_BAD)) == 0)) {
-		first = load64(p);
-		memcpy(&type, p + 12, sizeof(type));
-		sl_snapshot_barrier();
-		if (SL_LIKELY(fast_eth_for_us(f, first))) {
-			if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4)) {
-				if (SL_LIKELY(fast_ip4(f, m, p + FAST_ETH)))
-					return;
-			} else if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV6)) {
-				if (m->data_len >= FAST_IP6 && fast_ip6(f, m, p + FAST_ETH))
-					return;
-			}
-		}
-	}
-	input_slow(f->rx, m);
+	if (m->nb_segs != 1 || m->data_len < rx->fast_len || l4 == RTE_MBUF_F_RX_L4_CKSUM_BAD ||
+		(m->ol_flags & (RX_VLAN_ANY | RTE_MBUF_F_RX_IP_CKSUM_BAD)) != 0)
+		return false;
+	if (SL_UNLIKELY(!fast_eth_for_us(rx->port, load64(p))))
+		return false;
+	type = load32(p + 12) & rte_cpu_to_be_32(0xffff0000);
+	if (SL_LIKELY(type == rte_cpu_to_be_32((uint32_t)RTE_ETHER_TYPE_IPV4 << 16)))
+		return fast_ip4(rx, m, p + FAST_ETH, d);
+	return type == rte_cpu_to_be_32((uint32_t)RTE_ETHER_TYPE_IPV6 << 16) &&
+		m->data_len >= FAST_IP6 && fast_ip6(rx, m, p + FAST_ETH, d);
 }
 
 static void
@@ -231,16 +216,23 @@ count_losses(struct inet_rx *rx)
 static void
 input_burst(struct inet_rx *rx, struct rte_mbuf **pkts, uint16_t n)
 {
-	const struct inet_fast f = fast_begin(rx);
+	uint32_t i, dgrams = 0;
 
-	for (uint16_t i = 0; i < RTE_MIN(n, PREFETCH); i++)
+	for (i = 0; i < RTE_MIN((uint32_t)n, PREFETCH); i++)
 		prefetch_packet(pkts[i]);
-	for (uint16_t i = 0; i < n; i++) {
-		/* The last ones are fetched again, which costs less than a second loop. */
-		prefetch_packet(pkts[RTE_MIN(i + PREFETCH, n - 1)]);
-		input_one(&f, pkts[i]);
+	for (i = 0; i < n; i++) {
+		if (SL_LIKELY(i + PREFETCH < n))
+			prefetch_packet(pkts[i + PREFETCH]);
+		if (SL_LIKELY(input_fast(rx, pkts[i], &rx->dgram[dgrams]))) {
+			dgrams++;
+			continue;
+		}
+		rx->dgrams = (uint16_t)dgrams;
+		input_slow(rx, pkts[i]);
+		dgrams = rx->dgrams;
 	}
-	if (rx->dgrams > 0)
+	rx->dgrams = (uint16_t)dgrams;
+	if (dgrams > 0)
 		inet_udp_deliver(rx);
 	if (SL_UNLIKELY(rx->frees > 0))
 		rte_pktmbuf_free_bulk(rx->free, rx->frees);
@@ -262,9 +254,14 @@ inet_input(struct sl_inet *inet, uint16_t worker, struct inet_port *port, struct
 	rx.wport = &port->workers[worker];
 	rx.w = &inet->worker[worker];
 	rx.worker = worker;
+	rx.local4 = rx.wport->local4;
+	rx.bcast4 = rx.wport->bcast4;
 	rx.dgrams = 0;
 	rx.frees = 0;
+	rx.many4 = sl_load_relaxed(&port->count4) > 1;
 	rx.losses = false;
+	/* No frame is long enough for the fast path of a port in a VLAN. */
+	rx.fast_len = port->vids_count == 0 ? FAST_IP4 : UINT32_MAX;
 	rx.in_head = 0;
 	rx.l2_group = 0;
 	memset(rx.counts, 0, sizeof(rx.counts));

@@ -366,17 +366,24 @@ inet_icmp_port_unreachable(struct inet_rx *rx, uint16_t i)
 {
 	struct sl_dgram *d = &rx->dgram[i];
 	struct rte_mbuf *m = d->buf;
-	uint32_t l2 = rx->l2_len[i], head_len = rx->l3_len[i] + 8u; /* UDP header included */
-	const uint8_t *frame = (rx->in_head >> i & 1) != 0
-		? rx->head[i]
-		: rte_pktmbuf_mtod(m, const uint8_t *) - l2 - head_len;
-	struct error_out e = {.mac = frame + RTE_ETHER_ADDR_LEN, .head = frame + l2,
-		.head_len = head_len, .m = m, .len = d->len};
+	struct error_out e = {.m = m, .len = d->len};
+	uint32_t l2 = RTE_ETHER_HDR_LEN;
+	const uint8_t *frame;
 	bool v4;
 
 	memcpy(e.dst.b, d->src, sizeof(e.dst.b));
 	memcpy(e.src.b, d->dst, sizeof(e.src.b));
 	v4 = sl_addr_is_v4(&e.dst);
+	if ((rx->in_head >> i & 1) != 0) {
+		l2 = rx->l2_len[i];
+		e.head_len = rx->l3_len[i] + 8u; /* UDP header included */
+		frame = rx->head[i];
+	} else { /* the fast path's: nothing but these headers, and they still lie before the payload */
+		e.head_len = (v4 ? IP4_HDR : IP6_HDR) + 8u;
+		frame = rte_pktmbuf_mtod(m, const uint8_t *) - l2 - e.head_len;
+	}
+	e.mac = frame + RTE_ETHER_ADDR_LEN;
+	e.head = frame + l2;
 	e.type = v4 ? ICMP4_UNREACH : ICMP6_UNREACH;
 	e.code = v4 ? ICMP4_UNREACH_PORT : ICMP6_UNREACH_PORT;
 	if ((rx->l2_group >> i & 1) != 0 || (e.mac[0] & 1) != 0 || sl_addr_is_multicast(&e.src))

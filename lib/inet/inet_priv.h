@@ -76,6 +76,7 @@ struct inet_port {
 	uint8_t l2_len;
 	uint8_t l2[INET_ETH_MAX]; /* link header to send: destination and type to be filled in */
 	struct rte_ether_addr mac;
+	uint64_t mac_word; /* the same as the first bytes of a frame, two zeros behind */
 	struct rte_mempool *pool;
 	struct inet_wport *workers;
 
@@ -145,12 +146,17 @@ struct inet_rx {
 	uint16_t worker;
 	uint16_t dgrams;
 	uint16_t frees;
+	uint32_t local4;   /* of wport, as long as the general path leaves it */
+	uint32_t bcast4;
+	uint32_t fast_len; /* shortest frame that the fast path takes */
+	bool many4;  /* the port has several IPv4 addresses */
 	bool losses; /* counts holds something */
 	uint64_t in_head;  /* bit i: datagram i's headers are in head[i], else before its payload */
 	uint64_t l2_group; /* bit i: datagram i came in a group frame */
 	uint16_t counts[SL_OUTCOME_COUNT];
-	uint16_t l3_len[SL_INET_BURST]; /* network headers, extensions included */
-	uint16_t l2_len[SL_INET_BURST]; /* offset of the IP header in the frame */
+	/* Valid where in_head says so: offset of the IP header in the frame, and network headers. */
+	uint16_t l2_len[SL_INET_BURST];
+	uint16_t l3_len[SL_INET_BURST];
 	struct sl_dgram dgram[SL_INET_BURST];
 	struct rte_mbuf *free[SL_INET_BURST];
 	uint8_t outcome[SL_INET_BURST];

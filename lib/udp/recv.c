@@ -360,8 +360,9 @@ sl_udp_recvfrom(struct sl_udp_sock *s, void *buf, size_t len, int flags, struct 
 ssize_t
 sl_udp_read(struct sl_udp_sock *s, void *buf, size_t len)
 {
+	/* As Linux: no memory is that long. */
 	if (len > SSIZE_MAX)
-		return -EINVAL;
+		return -EFAULT;
 	/* As on Linux: nothing is asked for, so no datagram is spent. */
 	return len == 0 ? 0 : sl_udp_recvfrom(s, buf, len, 0, NULL, NULL);
 }

@@ -644,11 +644,13 @@ main(int argc, char **argv)
 	tu_eal(argv[0]);
 	tu_port();
 	no_kernel = tu_kernel_net();
-	tu_stack(2, tu_pool);
-	SL_TEST_RUN(test_good_memory);
-	SL_TEST_RUN(test_good_memory_with_options);
-	SL_TEST_RUN(test_good_memory_guarded);
-	SL_TEST_RUN(test_bad_memory);
-	tu_stack_end();
+	for (uint16_t workers = 1; workers <= 2; workers++) { /* SL_UDPQ_LOCAL, SL_UDPQ_SPLIT */
+		tu_stack(workers, tu_pool);
+		SL_TEST_RUN(test_good_memory);
+		SL_TEST_RUN(test_good_memory_with_options);
+		SL_TEST_RUN(test_good_memory_guarded);
+		SL_TEST_RUN(test_bad_memory);
+		SL_TEST_RUN(tu_stack_end);
+	}
 	return test_end();
 }

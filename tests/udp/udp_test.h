@@ -67,9 +67,10 @@ tu_addr(const char *text)
 }
 
 static inline void
-tu_eal(const char *name)
+tu_eal(const char *path)
 {
-	char prefix[64];
+	const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+	char prefix[128];
 	char *argv[] = {(char *)(uintptr_t)name, (char *)(uintptr_t)"--no-huge",
 		(char *)(uintptr_t)"-m", (char *)(uintptr_t)"256", (char *)(uintptr_t)"--no-pci",
 		(char *)(uintptr_t)"--no-telemetry", (char *)(uintptr_t)"-l",
@@ -314,6 +315,23 @@ tu_bound(const struct sl_udp_sock_conf *conf, const char *text, uint16_t port)
 	return s;
 }
 
+/* The kernel takes a moment before a new IPv6 address can be used. */
+static inline void
+tu_kernel_usable(const char *addr)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = tu_sockaddr(addr, 0, AF_INET6, &ss);
+	int fd = -1, tries = 0, ret;
+
+	do {
+		REQUIRE(tries++ < 10000);
+		usleep(1000);
+		fd = socket(AF_INET6, SOCK_DGRAM, 0);
+		ret = bind(fd, (struct sockaddr *)&ss, len);
+		close(fd);
+	} while (ret != 0);
+}
+
 /* A network namespace whose loopback has our addresses and the peer's, for kernel sockets to compare
  * with. Returns NULL, or why it cannot be. */
 static inline const char *
@@ -348,6 +366,7 @@ tu_kernel_net(void)
 	for (unsigned int i = 0; fd6 >= 0 && i < SL_COUNT_OF(v6); i++) {
 		REQUIRE(inet_pton(AF_INET6, v6[i], &in6.addr) == 1);
 		REQUIRE(ioctl(fd6, SIOCSIFADDR, &in6) == 0);
+		tu_kernel_usable(v6[i]);
 	}
 	close(fd);
 	if (fd6 < 0)
