@@ -18,7 +18,6 @@
 #define OFFSET_IP 14
 #define OFFSET_UDP 34
 #define OFFSET_PAYLOAD 42
-#define CSUM_OK 0xffffu
 
 static inline uint64_t
 load64(const uint8_t *p)
@@ -57,13 +56,12 @@ add_carry(uint64_t a, uint64_t b)
 	return sum + carry;
 }
 
-static inline uint32_t
-fold(uint64_t sum)
+/* Is a sum that has a checksum field in it right, that is 0xffff when folded? Then it is a multiple
+ * of 0xffff (and not 0: no header is all zeros), which the compiler tests by one multiplication. */
+static inline bool
+sum_right(uint64_t sum)
 {
-	sum = (sum & UINT32_MAX) + (sum >> 32);
-	sum = (sum & UINT32_MAX) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (uint32_t)((sum & 0xffff) + (sum >> 16));
+	return sum % 0xffff == 0;
 }
 
 /* One's complement sum of n bytes, not folded. */
@@ -108,14 +106,13 @@ verify(const uint8_t *p, uint32_t frame, uint16_t dport)
 		    total > frame - OFFSET_IP || udp_len < 8 || udp_len > total - 20 || total < 28))
 		return UINT32_MAX;
 	sum = add_carry(load64(p + OFFSET_IP), load64(p + OFFSET_IP + 8));
-	if (SL_UNLIKELY(fold(add_carry(sum, load32(p + OFFSET_IP + 16))) != CSUM_OK))
+	if (SL_UNLIKELY(!sum_right(add_carry(sum, load32(p + OFFSET_IP + 16)))))
 		return UINT32_MAX;
 	if (load16(p + OFFSET_UDP + 6) != 0) {
 		/* Pseudo-header: both addresses, protocol, UDP length. */
 		sum = add_carry(load64(p + OFFSET_IP + 12),
 			(uint64_t)RTE_BE16(IPPROTO_UDP) + load16(p + OFFSET_UDP + 4));
-		if (SL_UNLIKELY(
-			    fold(add_carry(sum, sum_bytes(p + OFFSET_UDP, udp_len))) != CSUM_OK))
+		if (SL_UNLIKELY(!sum_right(add_carry(sum, sum_bytes(p + OFFSET_UDP, udp_len)))))
 			return UINT32_MAX;
 	}
 	return udp_len - 8;

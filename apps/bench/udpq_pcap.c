@@ -25,7 +25,8 @@ static void
 frame_make(uint8_t frame[PCAP_FRAME], uint32_t flow)
 {
 	static const struct rte_ether_hdr eth = {
-		.dst_addr = {{0x02, 0, 0, 0, 0, 0}},
+		/* What net_pcap gives to its first port, as traffic to a real one would have. */
+		.dst_addr = {{0x02, 'p', 'c', 'a', 'p', 0}},
 		.src_addr = {{0x02, 0, 0, 0, 0, 1}},
 		.ether_type = RTE_BE16(RTE_ETHER_TYPE_IPV4),
 	};

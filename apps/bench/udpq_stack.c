@@ -32,7 +32,7 @@ static int
 inet_make(struct stack *s, struct rte_mempool *pool)
 {
 	struct sl_inet_conf conf = {.workers = 1};
-	/* The capture file's frames go to a MAC address that net_pcap does not have. */
+	/* Should net_pcap have another MAC address than the capture file's frames. */
 	struct sl_inet_port_conf port = {.port_id = s->port, .pool = pool, .promiscuous = true};
 	struct sl_addr addr;
 	uint8_t prefix;

@@ -146,25 +146,6 @@ sl_udpq_destroy(struct sl_udpq *q)
 	queue_free(q);
 }
 
-/* How many from the front of d fit when `queued` bytes are queued already; *charge: their sum. */
-static uint16_t
-count_fitting(const struct sl_dgram *d, uint16_t n, uint64_t queued, uint64_t rcvbuf,
-	uint64_t *charge)
-{
-	uint64_t sum = 0;
-	uint16_t i;
-
-	for (i = 0; i < n; i++) {
-		/* An empty queue takes one datagram of any size. No sum can wrap: n is 16 bits, true
-		 * sizes are 32. */
-		if (queued + sum != 0 && d[i].truesize > rcvbuf - RTE_MIN(rcvbuf, queued + sum))
-			break;
-		sum += d[i].truesize;
-	}
-	*charge = sum;
-	return i;
-}
-
 static uint64_t
 sum_truesize(const struct sl_dgram *d, uint32_t n)
 {
@@ -173,6 +154,28 @@ sum_truesize(const struct sl_dgram *d, uint32_t n)
 	for (uint32_t i = 0; i < n; i++)
 		sum += d[i].truesize;
 	return sum;
+}
+
+/* How many from the front of d fit when `queued` bytes are queued already; *charge: their sum. */
+static uint16_t
+count_fitting(const struct sl_dgram *d, uint16_t n, uint64_t queued, uint64_t rcvbuf,
+	uint64_t *charge)
+{
+	uint64_t sum = sum_truesize(d, n);
+	uint16_t i;
+
+	*charge = sum;
+	if (SL_LIKELY(sum <= rcvbuf - RTE_MIN(rcvbuf, queued)))
+		return n;
+	for (i = 0, sum = 0; i < n; i++) {
+		/* An empty queue takes one datagram of any size. No sum can wrap: n is 16 bits, true
+		 * sizes are 32. */
+		if (queued + sum != 0 && d[i].truesize > rcvbuf - RTE_MIN(rcvbuf, queued + sum))
+			break;
+		sum += d[i].truesize;
+	}
+	*charge = sum;
+	return i;
 }
 
 /* Tell a sleeping reader, if there is one. */
