@@ -67,8 +67,11 @@ struct udp_key {
 struct udp_worker {
 	struct sl_udp_sock *sock SL_CACHE_ALIGNED; /* NULL: nobody is bound there */
 	struct sl_addr dst;
+	struct sl_addr src;
 	uint16_t dport;
+	uint16_t sport;
 	bool valid;
+	bool by_flow; /* the answer holds for that sender only */
 	uint32_t generation;
 	void (*poll)(void *arg);
 	void *arg;
