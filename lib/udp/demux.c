@@ -7,8 +7,8 @@
  * table if the port has connected sockets, then the port's bindings, where an exact address beats
  * "any" and AF_INET beats AF_INET6; several that share address and port by SO_REUSEPORT are chosen
  * among by a hash of the flow. The last answer is kept for the next datagram, also across bursts,
- * until the generation changes: for the same address and port, and where connected or sharing sockets
- * make it depend on the sender, for the same flow.
+ * until the generation changes: for the same address and port, and where connected or sharing
+ * sockets make it depend on the sender, for the same flow.
  */
 #include <string.h>
 

@@ -14,7 +14,6 @@
 
 #include <rte_common.h>
 #include <rte_mbuf.h>
-#include <rte_memcpy.h>
 #include <rte_prefetch.h>
 
 #include "sl_udpq_mbuf.h"
@@ -56,7 +55,7 @@ consume(struct sl_udp_sock *s, const struct sl_dgram *d, uint16_t n)
 }
 
 /* The name, where the buffer has room for all of it. */
-static inline bool
+static __rte_always_inline bool
 name_fast(const struct sl_udp_sock *s, const struct sl_dgram *d, struct msghdr *m)
 {
 	struct sockaddr_in6 sin6 = {.sin6_family = AF_INET6, .sin6_port = d->sport};
@@ -80,7 +79,7 @@ name_fast(const struct sl_udp_sock *s, const struct sl_dgram *d, struct msghdr *
 }
 
 /* Most datagrams: one buffer, no control messages, memory that is not in doubt. */
-static inline bool
+static __rte_always_inline bool
 fill_fast(const struct sl_udp_sock *s, const struct sl_dgram *d, struct msghdr *m, int flags,
 	struct udp_filled *out)
 {
@@ -91,7 +90,7 @@ fill_fast(const struct sl_udp_sock *s, const struct sl_dgram *d, struct msghdr *
 	if (m->msg_name != NULL && !name_fast(s, d, m))
 		return false;
 	n = (uint32_t)RTE_MIN(m->msg_iov->iov_len, (size_t)d->len);
-	rte_memcpy(m->msg_iov->iov_base, (const void *)(uintptr_t)d->aux, n);
+	udp_copy(m->msg_iov->iov_base, (const uint8_t *)(uintptr_t)d->aux, n);
 	out->truncated = n < d->len;
 	out->len = flags & MSG_TRUNC ? d->len : n;
 	m->msg_controllen = 0;
@@ -99,7 +98,7 @@ fill_fast(const struct sl_udp_sock *s, const struct sl_dgram *d, struct msghdr *
 	return true;
 }
 
-static inline int
+static __rte_always_inline int
 fill(const struct sl_udp_sock *s, const struct sl_dgram *d, struct mmsghdr *msg, int flags,
 	struct udp_filled *out)
 {
@@ -260,14 +259,22 @@ sl_udp_recvmmsg(struct sl_udp_sock *s, struct mmsghdr *msgs, unsigned int vlen, 
 	return ret;
 }
 
-/* The next datagram, waited for if that is allowed. 0; -errno. */
+/* The next datagram, waited for if that is allowed. `msg`, if any, is looked at before. 0; -errno.
+ */
 static int
-head(struct sl_udp_sock *s, int flags, struct sl_dgram **d)
+head(struct sl_udp_sock *s, const struct msghdr *msg, int flags, struct sl_dgram **d)
 {
-	int ret = udp_pending(s);
+	/* Linux refuses a bad header ahead of a pending error. Where a header cannot fault, it is
+	 * checked only when something is amiss: udp_msg_fill does it again. */
+	int ret = msg != NULL && s->conf.guarded ? udp_msg_check(s, msg) : 0;
 
-	while (ret == 0 && sl_udpq_peek_burst(s->queue, 1, d) == 0)
-		ret = udp_wait(s, flags, -1, true);
+	if (ret == 0)
+		ret = udp_pending(s);
+	while (ret == 0 && sl_udpq_peek_burst(s->queue, 1, d) == 0) {
+		ret = msg != NULL ? udp_msg_check(s, msg) : 0;
+		if (ret == 0)
+			ret = udp_wait(s, flags, -1, true);
+	}
 	return ret;
 }
 
@@ -303,9 +310,7 @@ sl_udp_recvmsg(struct sl_udp_sock *s, struct msghdr *msg, int flags)
 	ret = udp_reader_enter(s, flags);
 	if (ret != 0)
 		return ret;
-	ret = udp_msg_check(s, msg);
-	if (ret == 0)
-		ret = head(s, flags, &d);
+	ret = head(s, msg, flags, &d);
 	if (ret == 0) {
 		int error = 0;
 
@@ -322,9 +327,13 @@ static int
 fill_from(const struct sl_udp_sock *s, const struct sl_dgram *d, const struct iovec *iov, int flags,
 	struct sockaddr *addr, socklen_t *addrlen, struct udp_filled *out)
 {
-	size_t copied;
-	int ret = udp_scatter(s, d, iov, 1, &copied);
+	size_t copied = RTE_MIN(iov->iov_len, (size_t)d->len);
+	int ret = 0;
 
+	if (SL_LIKELY(s->plain && d->aux != 0))
+		udp_copy(iov->iov_base, (const uint8_t *)(uintptr_t)d->aux, copied);
+	else
+		ret = udp_scatter(s, d, iov, 1, &copied);
 	if (ret == 0 && addr != NULL)
 		ret = udp_put_name(s, d, addr, addrlen);
 	out->truncated = copied < d->len;
@@ -350,7 +359,7 @@ sl_udp_recvfrom(struct sl_udp_sock *s, void *buf, size_t len, int flags, struct 
 	if (s->conf.guarded && !udp_user_range(buf, iov.iov_len))
 		ret = -EFAULT;
 	if (ret == 0)
-		ret = head(s, flags, &d);
+		ret = head(s, NULL, flags, &d);
 	if (ret == 0)
 		ret = settle(s, d, flags, &out, fill_from(s, d, &iov, flags, addr, addrlen, &out));
 	udp_reader_leave(s);
