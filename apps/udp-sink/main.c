@@ -112,7 +112,6 @@ run_row(struct sink *s, enum sink_call call, uint32_t run)
 	uint64_t since = rte_rdtsc();
 	uint64_t shown = since;
 	bool progress = isatty(STDERR_FILENO) != 0;
-	uint32_t turns = 0;
 
 	memset(r, 0, sizeof(*r));
 	while (r->count + r->faults < o->count && !app_stopped()) {
@@ -121,11 +120,8 @@ run_row(struct sink *s, enum sink_call call, uint32_t run)
 
 		if (got < 0 && got != -EFAULT)
 			app_fail("%s failed: %s.", sink_call_name(call), sl_strerror(got));
-		/* The clock is of no interest in a full run: look at it now and then, or when there
-		 * is time. */
-		if (got > 0 && ++turns % 64 != 0)
-			continue;
-		now = rte_rdtsc();
+		/* While datagrams come, the time of the last stamp is good enough. */
+		now = got > 0 ? r->last_tsc : rte_rdtsc();
 		if (limit != 0 && now - (r->first_count ? r->first_tsc : since) > limit)
 			break;
 		if (progress && now - shown > rte_get_tsc_hz() / PROGRESS_HZ) {

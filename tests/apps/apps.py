@@ -110,12 +110,19 @@ class Sink:
             shutil.rmtree(f'{RUNTIME}/sluice-udp-sink-{self.process.pid}', ignore_errors=True)
 
 
-def leftovers():
-    """What programs that are gone have left in the file system."""
+def runtime_dirs():
     try:
-        return [d for d in os.listdir(RUNTIME) if d.startswith('sluice-udp-')]
+        return {d for d in os.listdir(RUNTIME) if d.startswith('sluice-udp-')}
     except FileNotFoundError:
-        return []
+        return set()
+
+
+BEFORE = runtime_dirs()
+
+
+def leftovers():
+    """What programs that have ended since have left in the file system."""
+    return [d for d in runtime_dirs() - BEFORE if not os.path.exists(f'/proc/{d.split("-")[-1]}')]
 
 
 def drops(row):
