@@ -327,7 +327,8 @@ error_output(struct inet_rx *rx, const struct error_out *e)
 	memset(icmp + 2, 0, 2);
 	inet_put16(icmp + 4, (uint16_t)(e->word >> 16));
 	inet_put16(icmp + 6, (uint16_t)e->word);
-	memcpy(icmp + ICMP_HDR, e->head, e->head_len);
+	if (e->head_len > 0)
+		memcpy(icmp + ICMP_HDR, e->head, e->head_len);
 	inet_mbuf_read(e->m, e->off, icmp + quoted, len - quoted);
 	if (!v4)
 		pseudo = inet_pseudo_sum(&out.src, &out.dst, out.proto, len);

@@ -55,11 +55,12 @@ inet_port_is_broadcast4(const struct inet_port *port, uint32_t be)
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct inet_addr *a = &port->addr[i];
-		uint32_t mask = inet_prefix_mask4(a->prefix);
+		uint32_t mask;
 
 		/* RFC 3021: a /31 has no broadcast address. */
 		if (!sl_addr_is_v4(&a->addr) || a->prefix > 30 || a->prefix == 0)
 			continue;
+		mask = inet_prefix_mask4(a->prefix);
 		if (be == ((sl_addr_to_v4(&a->addr) & mask) | ~mask))
 			return true;
 	}

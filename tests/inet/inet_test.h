@@ -103,17 +103,18 @@ clock_ns(void *arg)
 static inline int
 t_init(const char *argv0)
 {
-	char prefix[64];
+	char prefix[32];
 	const char *args[] = {argv0, "--no-huge", "-m", "256", "--no-pci", "--no-telemetry", "-l", "0",
 		prefix, "--log-level=error", "--vdev=net_null0", "--vdev=net_ring0"};
+	static char text[SL_COUNT_OF(args)][64];
 	char *argv[SL_COUNT_OF(args) + 1] = {NULL};
 	struct rte_ether_addr mac;
 	struct rte_eth_conf conf = {0};
 
 	snprintf(prefix, sizeof(prefix), "--file-prefix=inet_test_%d", (int)getpid());
 	for (size_t i = 0; i < SL_COUNT_OF(args); i++) {
-		argv[i] = strdup(args[i]); /* EAL moves them about */
-		REQUIRE(argv[i] != NULL);
+		snprintf(text[i], sizeof(text[i]), "%s", args[i]);
+		argv[i] = text[i];
 	}
 	REQUIRE(rte_eal_init((int)SL_COUNT_OF(args), argv) >= 0);
 	t_pool = rte_pktmbuf_pool_create("test", T_POOL, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, 0);
@@ -326,7 +327,8 @@ put16(uint8_t *p, size_t v)
 static inline void
 put(struct t_frame *f, const void *data, size_t len)
 {
-	memcpy(f->b + f->len, data, len);
+	if (len > 0)
+		memcpy(f->b + f->len, data, len);
 	f->len += len;
 }
 
