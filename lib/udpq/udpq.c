@@ -15,6 +15,7 @@
 
 #define PRODUCERS_MAX 1024u
 #define SLOTS_MAX (1u << 20)
+#define INTAKE_FLAGS (RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ)
 
 /* Zeroed, and starting on a cache line. */
 static void *
@@ -29,13 +30,13 @@ alloc_zeroed(size_t bytes)
 }
 
 static struct rte_ring *
-intake_create(uint32_t slots, unsigned int flags)
+intake_create(uint32_t slots)
 {
 	/* Exact size: `slots` usable of the next power of two above it. */
 	ssize_t bytes = rte_ring_get_memsize_elem(sizeof(struct sl_dgram), slots * 2);
 	struct rte_ring *r = alloc_zeroed((size_t)bytes);
 
-	if (r != NULL && rte_ring_init(r, "intake", slots, flags | RING_F_EXACT_SZ) != 0) {
+	if (r != NULL && rte_ring_init(r, "intake", slots, INTAKE_FLAGS) != 0) {
 		free(r);
 		r = NULL;
 	}
@@ -69,13 +70,8 @@ queue_free(struct sl_udpq *q)
 static int
 intakes_create(struct sl_udpq *q)
 {
-	unsigned int flags = RING_F_SC_DEQ;
-
-	/* RTS: a producer that is descheduled in the middle of an append does not make the next one
-	 * spin. */
-	flags |= q->mode == SL_UDPQ_SHARED ? RING_F_MP_RTS_ENQ : RING_F_SP_ENQ;
 	for (uint32_t i = 0; i < q->intakes; i++) {
-		q->producer[i].intake = intake_create(q->slots, flags);
+		q->producer[i].intake = intake_create(q->slots);
 		if (q->producer[i].intake == NULL)
 			return -ENOMEM;
 	}
@@ -150,25 +146,6 @@ sl_udpq_destroy(struct sl_udpq *q)
 	queue_free(q);
 }
 
-/* How many from the front of d fit when `queued` bytes are queued already; *charge: their sum. */
-static uint16_t
-count_fitting(const struct sl_dgram *d, uint16_t n, uint64_t queued, uint64_t rcvbuf,
-	uint64_t *charge)
-{
-	uint64_t sum = 0;
-	uint16_t i;
-
-	for (i = 0; i < n; i++) {
-		/* An empty queue takes one datagram of any size. No sum can wrap: n is 16 bits, true
-		 * sizes are 32. */
-		if (queued + sum != 0 && d[i].truesize > rcvbuf - RTE_MIN(rcvbuf, queued + sum))
-			break;
-		sum += d[i].truesize;
-	}
-	*charge = sum;
-	return i;
-}
-
 static uint64_t
 sum_truesize(const struct sl_dgram *d, uint32_t n)
 {
@@ -177,6 +154,28 @@ sum_truesize(const struct sl_dgram *d, uint32_t n)
 	for (uint32_t i = 0; i < n; i++)
 		sum += d[i].truesize;
 	return sum;
+}
+
+/* How many from the front of d fit when `queued` bytes are queued already; *charge: their sum. */
+static uint16_t
+count_fitting(const struct sl_dgram *d, uint16_t n, uint64_t queued, uint64_t rcvbuf,
+	uint64_t *charge)
+{
+	uint64_t sum = sum_truesize(d, n);
+	uint16_t i;
+
+	*charge = sum;
+	if (SL_LIKELY(sum <= rcvbuf - RTE_MIN(rcvbuf, queued)))
+		return n;
+	for (i = 0, sum = 0; i < n; i++) {
+		/* An empty queue takes one datagram of any size. No sum can wrap: n is 16 bits, true
+		 * sizes are 32. */
+		if (queued + sum != 0 && d[i].truesize > rcvbuf - RTE_MIN(rcvbuf, queued + sum))
+			break;
+		sum += d[i].truesize;
+	}
+	*charge = sum;
+	return i;
 }
 
 /* Tell a sleeping reader, if there is one. */
@@ -221,7 +220,7 @@ append_local(struct sl_udpq *q, const struct sl_dgram *d, uint16_t n, enum sl_ud
 }
 
 static uint16_t
-append_shared(struct sl_udpq *q, struct udpq_producer *p, const struct sl_dgram *d, uint16_t n,
+append_intake(struct sl_udpq *q, struct udpq_producer *p, const struct sl_dgram *d, uint16_t n,
 	enum sl_udpq_drop *why)
 {
 	uint64_t rcvbuf = sl_load_relaxed(&q->rcvbuf);
@@ -239,8 +238,28 @@ append_shared(struct sl_udpq *q, struct udpq_producer *p, const struct sl_dgram 
 		sl_fetch_add_relaxed(&q->rmem, UINT64_C(0) - sum_truesize(d + taken, fit - taken));
 		*why = SL_UDPQ_DROP_SLOTS;
 	}
-	if (taken > 0)
-		wake_sleeper(q, p);
+	return taken;
+}
+
+static void
+count_append(struct udpq_producer *p, uint16_t taken, uint16_t n, enum sl_udpq_drop why)
+{
+	sl_counter_add(&p->appended, taken);
+	sl_counter_add(&p->drops[why], (uint64_t)(n - taken));
+}
+
+/* A lock in place of the ring's own multi-producer modes: those hand the tail from one producer to
+ * the next with a relaxed wait, so that the reader is ordered after the last of them only. */
+static uint16_t
+append_shared(struct sl_udpq *q, struct udpq_producer *p, const struct sl_dgram *d, uint16_t n,
+	enum sl_udpq_drop *why)
+{
+	uint16_t taken;
+
+	rte_spinlock_lock(&q->append_lock);
+	taken = append_intake(q, p, d, n, why);
+	count_append(p, taken, n, *why);
+	rte_spinlock_unlock(&q->append_lock);
 	return taken;
 }
 
@@ -252,17 +271,15 @@ sl_udpq_append_burst(struct sl_udpq *q, uint32_t producer, const struct sl_dgram
 	uint16_t taken;
 
 	SL_DEBUG_ASSERT(producer < q->producers);
-	if (q->mode == SL_UDPQ_LOCAL)
-		taken = append_local(q, d, n, why);
-	else
+	if (q->mode == SL_UDPQ_SHARED) {
 		taken = append_shared(q, p, d, n, why);
-	if (SL_UNLIKELY(q->mode == SL_UDPQ_SHARED)) {
-		sl_fetch_add_relaxed(&p->appended, (uint64_t)taken);
-		sl_fetch_add_relaxed(&p->drops[*why], (uint64_t)(n - taken));
 	} else {
-		sl_counter_add(&p->appended, taken);
-		sl_counter_add(&p->drops[*why], (uint64_t)(n - taken));
+		taken = q->mode == SL_UDPQ_LOCAL ? append_local(q, d, n, why) :
+						   append_intake(q, p, d, n, why);
+		count_append(p, taken, n, *why);
 	}
+	if (taken > 0 && q->mode != SL_UDPQ_LOCAL)
+		wake_sleeper(q, p);
 	return taken;
 }
 
@@ -334,7 +351,11 @@ udpq_ready(const struct sl_udpq *q)
 	if (q->head != q->tail)
 		return true;
 	for (uint32_t i = 0; i < q->intakes; i++) {
-		if (!rte_ring_empty(q->producer[i].intake))
+		const struct rte_ring *r = q->producer[i].intake;
+
+		/* rte_ring_empty reads the indexes as plain words. Relaxed is enough: the fence of UQ3
+		 * orders this look, and the descriptors are acquired by the take. */
+		if (sl_load_relaxed(&r->prod.tail) != sl_load_relaxed(&r->cons.tail))
 			return true;
 	}
 	return false;

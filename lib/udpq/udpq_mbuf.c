@@ -1,28 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Sluice developers
  */
+#include "sl_assert.h"
 #include "sl_udpq_mbuf.h"
 
-/* Is it as its pool wants it back, with nobody else holding on to it? */
+/* Whole, ours alone, its buffer its own: can go back to its pool as it is. With one owner nobody
+ * else writes here, and a packet of one segment has no next, so two words tell. */
 static inline bool
-is_plain(const struct rte_mbuf *m, const struct rte_mempool *pool)
+is_plain(const struct rte_mbuf *m)
 {
-	return m->pool == pool && rte_mbuf_refcnt_read(m) == 1 && RTE_MBUF_DIRECT(m) &&
-	       m->nb_segs == 1 && m->next == NULL;
+	return rte_mbuf_refcnt_read(m) == 1 && m->nb_segs == 1 && RTE_MBUF_DIRECT(m);
 }
 
-/* Bursts mostly consist of plain mbufs of one pool: these go back without a write to any of them.
- */
 void
 sl_udpq_free_mbufs(void **bufs, uint16_t n)
 {
-	struct rte_mempool *pool = n > 0 ? ((struct rte_mbuf *)bufs[0])->pool : NULL;
-	uint16_t plain = 0;
+	struct rte_mbuf **m = (struct rte_mbuf **)bufs;
+	struct rte_mempool *pool;
+	bool plain = true;
 
-	while (plain < n && is_plain(bufs[plain], pool))
-		plain++;
-	if (SL_LIKELY(plain > 0))
-		rte_mempool_put_bulk(pool, bufs, plain);
-	if (SL_UNLIKELY(plain < n))
-		rte_pktmbuf_free_bulk((struct rte_mbuf **)bufs + plain, n - plain);
+	if (n == 0)
+		return;
+	/* Nearly always all of a burst are plain and of one pool: then they go back in one step. */
+	pool = m[0]->pool;
+	for (uint16_t i = 0; i < n; i++) {
+		SL_DEBUG_ASSERT(m[i]->nb_segs > 1 || m[i]->next == NULL);
+		plain &= m[i]->pool == pool && is_plain(m[i]);
+	}
+	if (SL_LIKELY(plain))
+		rte_mempool_put_bulk(pool, bufs, n);
+	else
+		rte_pktmbuf_free_bulk(m, n);
 }

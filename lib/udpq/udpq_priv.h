@@ -5,6 +5,7 @@
 #define UDPQ_PRIV_H
 
 #include <rte_ring.h>
+#include <rte_spinlock.h>
 
 #include "sl_assert.h"
 #include "sl_shared.h"
@@ -13,9 +14,9 @@
 /* What one producer writes: (o) that producer alone, read by anyone. */
 struct udpq_producer {
 	struct rte_ring *intake SL_CACHE_ALIGNED; /* (c) NULL in LOCAL; all the same in SHARED */
-	uint64_t appended;                        /* (o); (a) in SHARED, as are the two below */
+	uint64_t appended; /* (o); in SHARED (l) under append_lock, as are the two below */
 	uint64_t drops[SL_UDPQ_DROP_COUNT];
-	uint64_t wakeups;
+	uint64_t wakeups; /* (a) in SHARED */
 	uint8_t guard[SL_CACHE_GUARD];
 };
 
@@ -36,6 +37,10 @@ struct sl_udpq {
 	uint64_t rmem SL_CACHE_ALIGNED;
 	uint64_t rcvbuf; /* (a) relaxed; rarely written */
 	uint8_t guard_rmem[SL_CACHE_GUARD];
+
+	/* SHARED: one append at a time, held for one burst. */
+	rte_spinlock_t append_lock SL_CACHE_ALIGNED;
+	uint8_t guard_append[SL_CACHE_GUARD];
 
 	/* (a) UQ3 */
 	uint32_t sleeping SL_CACHE_ALIGNED;

@@ -29,6 +29,8 @@ fold_all_carries(void)
 		uint16_t want = v == 0 ? 0 : rest == 0 ? 0xffff : (uint16_t)rest;
 
 		CHECK_EQ(inet_fold(v), want);
+		if (v != 0)
+			CHECK_EQ(inet_sum_right(v), want == 0xffff);
 	}
 }
 
@@ -39,7 +41,8 @@ sums_of_every_length(void)
 
 	for (size_t i = 0; i < sizeof(data); i++)
 		data[i] = random_byte();
-	for (size_t off = 0; off < 8; off++) {
+	/* inet_sum_short may read 8 bytes before. */
+	for (size_t off = 8; off < 16; off++) {
 		for (size_t len = 0; len < LENGTHS; len++) {
 			uint16_t want = t_sum(data + off, len, 0);
 

@@ -24,7 +24,7 @@
  *   SL_UDPQ_LOCAL      producer and reader are one lcore: appends go straight into the private
  *                      queue, nothing is shared, nothing is atomic
  *   SL_UDPQ_SPLIT      one intake per producer, each written by its producer alone
- *   SL_UDPQ_SHARED     one intake, any thread appends
+ *   SL_UDPQ_SHARED     one intake, any thread appends, under a spinlock once per burst
  *
  * Order: what one producer appends is handed out in the order in which it was appended. Between
  * producers there is no order, so a flow belongs on one producer (RSS does that).
@@ -133,7 +133,8 @@ void sl_udpq_destroy(struct sl_udpq *q);
  * @param n         0..65535
  * @param why       set to the cause if fewer than n were taken, else to SL_UDPQ_DROP_NONE
  * @return          number taken; the rest stays the caller's and is counted as dropped for *why
- * Caller: that producer (LOCAL: the reader's lcore; SHARED: any thread); lock-free; never blocks.
+ * Caller: that producer (LOCAL: the reader's lcore; SHARED: any thread); lock-free but for SHARED,
+ *         which takes the intake's spinlock for one burst; never sleeps.
  *         Writes the eventfd (one system call) only if the reader has said that it sleeps.
  * Ordering: UQ1 publishes the datagrams to the reader; UQ3 against the sleep announcement.
  * Counts: what is not taken, in drops[*why] of this producer.
