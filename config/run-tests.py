@@ -8,6 +8,7 @@ out of time, exits with an error or does not print that line is a failed case of
 build that fails. The last line sums up all. FUZZ_SECONDS (30) is the time for all fuzz targets.
 """
 import argparse
+import glob
 import json
 import os
 import re
@@ -114,8 +115,8 @@ def show(test, counts, has_summary):
 
 def run_suites(total, build, suites, processes, factor):
     folder = BUILDS[build][0]
-    log = os.path.join(TOP, folder, 'meson-logs', 'testlog.json')
-    if os.path.exists(log):
+    logs = os.path.join(TOP, folder, 'meson-logs', 'testlog*.json')  # a wrapper changes the name
+    for log in glob.glob(logs):
         os.remove(log)
     command = ['meson', 'test', '-C', folder, '-t', str(factor), '--num-processes', str(processes)]
     for suite in suites:
@@ -125,11 +126,10 @@ def run_suites(total, build, suites, processes, factor):
         command += ['--wrapper', 'setarch -R']
     ret = subprocess.run(command, cwd=TOP, text=True, errors='replace', stdout=subprocess.PIPE,
                          stderr=subprocess.STDOUT, check=False)
-    try:
+    tests = []
+    for log in glob.glob(logs):
         with open(log, encoding='utf-8') as f:
-            tests = [json.loads(line) for line in f if line.strip()]
-    except OSError:
-        tests = []
+            tests += [json.loads(line) for line in f if line.strip()]
     subtotal = Total()
     for test in tests:
         counts, has_summary = cases(test)
@@ -149,8 +149,8 @@ def can_fix_addresses():
 
 def fuzz(total):
     folder = os.path.join(TOP, 'build-fuzz', 'tests', 'fuzz')
-    names = sorted(f[5:] for f in os.listdir(folder)
-                   if f.startswith('fuzz_') and not f.endswith('.p'))
+    names = sorted(os.path.basename(f)[5:] for f in glob.glob(folder + '/fuzz_*')
+                   if os.path.isfile(f))
     if not names:
         total.add([0, 1, 0], 'no fuzz target was built')
     seconds = max(1, int(os.environ.get('FUZZ_SECONDS', '30')) // max(1, len(names)))

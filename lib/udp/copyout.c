@@ -22,6 +22,12 @@
 /* Most segments of one payload; a datagram of 64 KiB in mbufs of 1 KiB has 64. */
 #define SEGMENTS_MAX 128
 
+void
+udp_copy_long(uint8_t *to, const uint8_t *from, size_t n)
+{
+	rte_memcpy(to, from, n);
+}
+
 int
 udp_put(const struct sl_udp_sock *s, void *user, const void *from, size_t n)
 {

@@ -14,7 +14,6 @@
 
 #include <rte_common.h>
 #include <rte_mbuf.h>
-#include <rte_memcpy.h>
 #include <rte_prefetch.h>
 
 #include "sl_udpq_mbuf.h"
@@ -95,7 +94,7 @@ fill_fast(const struct sl_udp_sock *s, const struct sl_dgram *d, struct msghdr *
 	out->truncated = iov->iov_len < n;
 	if (SL_UNLIKELY(out->truncated))
 		n = iov->iov_len;
-	rte_memcpy(iov->iov_base, (const void *)(uintptr_t)d->aux, n);
+	udp_copy(iov->iov_base, (const uint8_t *)(uintptr_t)d->aux, n);
 	out->len = flags & MSG_TRUNC ? d->len : n;
 	m->msg_controllen = 0;
 	m->msg_flags = out->truncated ? MSG_TRUNC : 0;

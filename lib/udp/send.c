@@ -74,6 +74,7 @@ build(const struct sl_udp_sock *s, const struct iovec *iov, size_t len, struct r
 			break;
 		}
 		m = m->next;
+		m->data_off = 0; /* no headers go in front of it */
 		first->nb_segs++;
 	}
 	rte_pktmbuf_free(first);

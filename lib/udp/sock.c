@@ -221,7 +221,7 @@ int
 sl_udp_take_error(struct sl_udp_sock *s)
 {
 	/* The word alone is passed on, nothing is reached through it. */
-	return sl_load_relaxed(&s->error) != 0 ? sl_exchange_acq_rel(&s->error, 0) : 0;
+	return sl_load_relaxed(&s->error) != 0 ? sl_exchange_relaxed(&s->error, 0) : 0;
 }
 
 void

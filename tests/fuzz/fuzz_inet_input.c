@@ -123,7 +123,8 @@ check_out(void)
 		REQUIRE(rte_mbuf_check(t_out[i], 1, &why) == 0);
 		REQUIRE(memcmp(p + 6, t_our_mac, 6) == 0);
 		if (p[l2 - 2] == 0x08 && p[l2 - 1] == 0)
-			REQUIRE((size_t)(p[l2 + 2] << 8 | p[l2 + 3]) == len && t_sum(p + l2, 20, 0) == 0xffff);
+			REQUIRE((size_t)(p[l2 + 2] << 8 | p[l2 + 3]) == len &&
+				t_sum(p + l2, 20, 0) == 0xffff);
 		else if (p[l2 - 2] == 0x86)
 			REQUIRE((size_t)(p[l2 + 4] << 8 | p[l2 + 5]) + 40 == len);
 		else

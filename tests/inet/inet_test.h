@@ -62,7 +62,7 @@ capture(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, void 
 	t_tx_room -= n;
 	for (uint16_t i = 0; i < n; i++) {
 		REQUIRE(t_outs < T_OUT_MAX);
-		rte_mbuf_refcnt_update(pkts[i], 1);
+		rte_pktmbuf_refcnt_update(pkts[i], 1);
 		t_out[t_outs++] = pkts[i];
 	}
 	return n;

@@ -238,6 +238,7 @@ tu_arp_reply(const char *from, const char *to)
 
 	REQUIRE(m != NULL);
 	eth = (struct rte_ether_hdr *)rte_pktmbuf_append(m, 60);
+	REQUIRE(eth != NULL);
 	memset(eth, 0, 60);
 	eth->dst_addr = tu_mac;
 	eth->src_addr = tu_peer_mac;
