@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Sluice developers
  */
+#include <time.h>
+
 #include <rte_cycles.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
@@ -21,6 +23,7 @@ struct job {
 	uint32_t step;
 	uint64_t start; /* TSC */
 	uint64_t end;
+	double ran; /* share of it that the thread ran; read when the lcore has finished */
 };
 
 unsigned int
@@ -36,15 +39,44 @@ produce(const struct job *job)
 		load_produce(job->load, i, rte_rdtsc());
 }
 
+static void
+park(const struct job *job)
+{
+	for (uint32_t i = job->first; i < job->load->shape.producers; i += job->step)
+		load_park(job->load, i);
+}
+
+/* Seconds that this thread has run. */
+static double
+thread_seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+static double
+share_run(const struct job *job, double seconds)
+{
+	double whole = (double)(job->end - job->start) / (double)rte_get_tsc_hz();
+
+	return seconds / whole;
+}
+
 static int
 producer_main(void *arg)
 {
-	const struct job *job = arg;
+	struct job *job = arg;
+	double before;
 
 	while (rte_rdtsc() < job->start)
 		rte_pause();
+	before = thread_seconds();
 	while (rte_rdtsc() < job->end)
 		produce(job);
+	job->ran = share_run(job, thread_seconds() - before);
+	park(job);
 	return 0;
 }
 
@@ -106,23 +138,31 @@ reader_run(const struct job *own, struct slice_result *r)
 void
 slice_run(struct load *l, uint64_t cycles, struct slice_result *result)
 {
-	/* Launching takes some tens of microseconds an lcore: all start at one time after that. */
-	uint64_t start = rte_rdtsc() + cycles / 64;
+	/* Waking an lcore takes some tens of microseconds: all start at one time after that. */
+	uint64_t start = rte_rdtsc() + rte_get_tsc_hz() / 10000;
 	uint32_t step = slice_producer_lcores(&l->shape);
 	struct job jobs[RTE_MAX_LCORE];
 	struct job own = {.load = l, .step = step, .start = start, .end = start + cycles};
+	unsigned int workers;
+	double before;
 	bool running;
 	uint64_t now;
 
 	*result = (struct slice_result){0};
 	SL_ASSERT(step > 0);
-	workers_start(jobs, &own, l->shape.same ? 1 : 0);
+	workers = workers_start(jobs, &own, l->shape.same ? 1 : 0);
 	while (rte_rdtsc() < start)
 		rte_pause();
+	before = thread_seconds();
 	reader_run(&own, result);
+	result->ran = share_run(&own, thread_seconds() - before);
+	if (l->shape.same)
+		park(&own);
 	do {
 		/* Look whether they run first: what they appended before is then seen. */
 		running = workers_running();
 	} while (load_read(l, &now) > 0 || running);
 	rte_eal_mp_wait_lcore();
+	for (unsigned int i = 0; i < workers; i++)
+		result->ran = RTE_MIN(result->ran, jobs[i].ran);
 }
