@@ -62,9 +62,9 @@ class Bed(wire.Wire):
 class Sink:
     """A running sink. finish() waits for its end and returns its rows."""
 
-    def __init__(self, bed, options, prefix, ready):
+    def __init__(self, bed, options, prefix, ready, path=None):
         self.process = subprocess.Popen(
-            ['ip', 'netns', 'exec', bed.b, *prefix, bed.sink_path, *options],
+            ['ip', 'netns', 'exec', bed.b, *prefix, path or bed.sink_path, *options],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         bed.probes.append(self)
         self.err = b''
