@@ -230,7 +230,8 @@ append_intake(struct sl_udpq *q, struct udpq_producer *p, const struct sl_dgram 
 
 	do {
 		fit = count_fitting(d, n, queued, rcvbuf, &charge);
-	} while (!sl_cas_weak_relaxed(&q->rmem, &queued, queued + charge));
+		/* Nothing to charge: leave the line to those who have. */
+	} while (charge != 0 && !sl_cas_weak_relaxed(&q->rmem, &queued, queued + charge));
 	*why = fit < n ? SL_UDPQ_DROP_RCVBUF : SL_UDPQ_DROP_NONE;
 	/* UQ1: the ring publishes the descriptors with its tail. */
 	taken = (uint16_t)rte_ring_enqueue_burst_elem(p->intake, d, sizeof(*d), fit, NULL);
