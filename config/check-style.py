@@ -9,6 +9,7 @@ import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FILE_LINES = 600
+TEST_LINES = 800  # tables
 FUNCTION_LINES = 70
 LINE_COLUMNS = 110  # 100 is the aim
 
@@ -126,8 +127,9 @@ def rule_no_conditionals_in_functions():
 def rule_size():
     for path in c_files('lib', 'drivers', 'apps', 'tests'):
         lines = code_only(read(path)).split('\n')
-        if len(lines) > FILE_LINES:
-            report(path, len(lines), f'longer than {FILE_LINES} lines')
+        limit = TEST_LINES if path.startswith('tests/') else FILE_LINES
+        if len(lines) > limit:
+            report(path, len(lines), f'longer than {limit} lines')
         start = None
         for n, line in enumerate(lines, 1):
             if line == '{':

@@ -84,10 +84,14 @@ static inline __attribute__((always_inline)) bool
 fill_fast(const struct sl_udp_sock *s, const struct sl_dgram *d, struct msghdr *m, int flags,
 	struct udp_filled *out)
 {
-	const struct iovec *iov = m->msg_iov;
+	const struct iovec *iov;
 	size_t n = d->len;
 
-	if (SL_UNLIKELY(!s->plain || d->aux == 0 || m->msg_iovlen != 1 || iov->iov_len > SSIZE_MAX))
+	/* A guarded socket's message may be no memory: nothing of it is read before this test. */
+	if (SL_UNLIKELY(!s->plain || d->aux == 0))
+		return false;
+	iov = m->msg_iov;
+	if (SL_UNLIKELY(m->msg_iovlen != 1 || iov->iov_len > SSIZE_MAX))
 		return false;
 	if (SL_UNLIKELY(m->msg_name != NULL) && !name_fast(s, d, m))
 		return false;
