@@ -200,10 +200,17 @@ static uint16_t
 append_local(struct sl_udpq *q, const struct sl_dgram *d, uint16_t n, enum sl_udpq_drop *why)
 {
 	uint32_t mask = q->slots - 1;
-	uint32_t room = q->slots - (q->tail - q->head);
 	uint16_t taken, first;
 	uint64_t charge;
+	uint32_t room;
 
+	/* A reader that keeps up works at the start of the array for ever, in lines that are in its
+	 * cache, instead of passing through all of it. */
+	if (SL_LIKELY(q->head == q->tail)) {
+		q->head = 0;
+		q->tail = 0;
+	}
+	room = q->slots - (q->tail - q->head);
 	taken = count_fitting(d, n, q->rmem, q->rcvbuf, &charge);
 	*why = taken < n ? SL_UDPQ_DROP_RCVBUF : SL_UDPQ_DROP_NONE;
 	if (SL_UNLIKELY(taken > room)) {
