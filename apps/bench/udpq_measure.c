@@ -43,6 +43,8 @@ slice(const struct load_env *env, struct load *l, struct slice_result *r)
 static void
 add(const struct load_env *env, struct measure_side *side, const struct slice_result *r)
 {
+	if (side->pps.n == BENCH_SLICES_MAX)
+		return;
 	side->pps.v[side->pps.n++] = pps_of(env, r);
 	side->sum.read += r->read;
 	side->sum.cycles += r->cycles;
@@ -110,20 +112,22 @@ loads_create(const struct load_env *env, const struct load_shape *shape, bool fe
 
 /* Pairs until the time is over; each counts on all levels that it reaches. */
 static int
-pairs_run(const struct load_env *env, uint64_t until, struct measure level[LEVELS])
+pairs_run(const struct load_env *env, uint64_t until, struct measure level[LEVELS],
+	unsigned int *pairs)
 {
-	const unsigned int *n = &level[LEVELS - 1].side[0].pps.n;
+	const unsigned int *clean = &level[0].side[0].pps.n;
 	struct slice_result r[LOAD_SIDES];
 	int ret = 0;
 
-	while (ret == 0 && !bench_stopped() && *n < BENCH_SLICES_MAX &&
-		(*n < PAIRS_FEWEST || rte_rdtsc() < until)) {
+	while (ret == 0 && !bench_stopped() && *clean < BENCH_SLICES_MAX &&
+		(*pairs < PAIRS_FEWEST || rte_rdtsc() < until)) {
 		double ran = 1;
 
 		for (int i = 0; i < LOAD_SIDES && ret == 0; i++) {
 			ret = slice(env, level[0].side[i].load, &r[i]);
 			ran = RTE_MIN(ran, r[i].ran);
 		}
+		*pairs += ret == 0;
 		for (int k = 0; k < LEVELS && ret == 0; k++) {
 			for (int i = 0; i < LOAD_SIDES && ran >= level_ran[k]; i++)
 				add(env, &level[k].side[i], &r[i]);
@@ -138,7 +142,7 @@ measure_run(const struct load_env *env, const struct load_shape *shape, bool few
 {
 	static struct measure level[LEVELS];
 	double search = fewest ? seconds * SEARCH_SHARE : 0;
-	unsigned int pairs, k = 0;
+	unsigned int pairs = 0, k = 0;
 	uint64_t until;
 	int ret;
 
@@ -148,9 +152,8 @@ measure_run(const struct load_env *env, const struct load_shape *shape, bool few
 		level[i] = level[0];
 	until = rte_rdtsc() + (uint64_t)((seconds - search) * env->tsc_hz);
 	if (ret == 0)
-		ret = pairs_run(env, until, level);
-	pairs = level[LEVELS - 1].side[0].pps.n;
-	while (level[k].side[0].pps.n < RTE_MIN(pairs, MEASURE_PAIRS_MIN))
+		ret = pairs_run(env, until, level, &pairs);
+	while (level[k].side[0].pps.n < RTE_MIN(pairs, (unsigned int)MEASURE_PAIRS_MIN))
 		k++;
 	*out = level[k];
 	out->busy = k > 0;

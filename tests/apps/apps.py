@@ -93,6 +93,7 @@ class Sink:
         self.out, self.err = out.decode(), (self.err + err).decode()
         assert self.process.returncode == status, \
             f'exit status {self.process.returncode}: {self.err}'
+        assert 'did not come back' not in self.err, self.err
         lines = [json.loads(line) for line in self.out.splitlines()]
         assert lines and lines[-1]['call'] == 'end', self.out
         self.end = lines[-1]
