@@ -31,6 +31,7 @@
 #define T_S (1000 * T_MS)
 #define T_OUT_MAX 512
 #define T_POOL 2047u
+#define T_TX_QUEUES 3 /* the first one is captured */
 
 /* We are 198.18.0.2/24, 2001:db8::2/64 with MAC 02:00:00:00:00:02; the peer has .1, ::1, ..:01. */
 static const uint8_t t_our_mac[6] T_UNUSED = {2, 0, 0, 0, 0, 2};
@@ -120,9 +121,10 @@ t_init(const char *argv0)
 	t_pool = rte_pktmbuf_pool_create("test", T_POOL, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, 0);
 	REQUIRE(t_pool != NULL);
 	REQUIRE(rte_eth_dev_get_port_by_name("net_null0", &t_port) == 0);
-	REQUIRE(rte_eth_dev_configure(t_port, 1, 1, &conf) == 0);
+	REQUIRE(rte_eth_dev_configure(t_port, 1, T_TX_QUEUES, &conf) == 0);
 	REQUIRE(rte_eth_rx_queue_setup(t_port, 0, 64, 0, NULL, t_pool) == 0);
-	REQUIRE(rte_eth_tx_queue_setup(t_port, 0, 64, 0, NULL) == 0);
+	for (uint16_t i = 0; i < T_TX_QUEUES; i++)
+		REQUIRE(rte_eth_tx_queue_setup(t_port, i, 64, 0, NULL) == 0);
 	memcpy(&mac, t_our_mac, sizeof(mac));
 	REQUIRE(rte_eth_dev_default_mac_addr_set(t_port, &mac) == 0);
 	REQUIRE(rte_eth_dev_start(t_port) == 0);
