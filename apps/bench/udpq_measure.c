@@ -5,12 +5,13 @@
 #include <string.h>
 
 #include <rte_cycles.h>
+#include <rte_random.h>
 
 #include "udpq_measure.h"
 
 /* Shorter than a scheduler's time slice, so that also on a busy machine some are undisturbed; long
  * enough to fill the queue and to make the start of a slice small. */
-#define SLICE_SECONDS 0.003
+#define SLICE_SECONDS 0.002
 #define PAIRS_FEWEST 3
 /* Share of a slice that each thread must have run for the pair to count, from the best pairs down.
  */
@@ -121,15 +122,18 @@ pairs_run(const struct load_env *env, uint64_t until, struct measure level[LEVEL
 
 	while (ret == 0 && !bench_stopped() && *clean < BENCH_SLICES_MAX &&
 		(*pairs < PAIRS_FEWEST || rte_rdtsc() < until)) {
+		/* Either goes first: else a scheduler's rhythm may always hit the same one. */
+		int i, first = (int)(rte_rand() & 1);
 		double ran = 1;
 
-		for (int i = 0; i < LOAD_SIDES && ret == 0; i++) {
+		for (int turn = 0; turn < LOAD_SIDES && ret == 0; turn++) {
+			i = turn ^ first;
 			ret = slice(env, level[0].side[i].load, &r[i]);
 			ran = RTE_MIN(ran, r[i].ran);
 		}
 		*pairs += ret == 0;
 		for (int k = 0; k < LEVELS && ret == 0; k++) {
-			for (int i = 0; i < LOAD_SIDES && ran >= level_ran[k]; i++)
+			for (i = 0; i < LOAD_SIDES && ran >= level_ran[k]; i++)
 				add(env, &level[k].side[i], &r[i]);
 		}
 	}
