@@ -5,12 +5,13 @@
 #include <string.h>
 
 #include <rte_cycles.h>
+#include <rte_random.h>
 
 #include "udpq_measure.h"
 
 /* Shorter than a scheduler's time slice, so that also on a busy machine some are undisturbed; long
  * enough to fill the queue and to make the start of a slice small. */
-#define SLICE_SECONDS 0.003
+#define SLICE_SECONDS 0.002
 #define PAIRS_FEWEST 3
 /* Share of a slice that each thread must have run for the pair to count, from the best pairs down.
  */
@@ -43,6 +44,8 @@ slice(const struct load_env *env, struct load *l, struct slice_result *r)
 static void
 add(const struct load_env *env, struct measure_side *side, const struct slice_result *r)
 {
+	if (side->pps.n == BENCH_SLICES_MAX)
+		return;
 	side->pps.v[side->pps.n++] = pps_of(env, r);
 	side->sum.read += r->read;
 	side->sum.cycles += r->cycles;
@@ -110,22 +113,27 @@ loads_create(const struct load_env *env, const struct load_shape *shape, bool fe
 
 /* Pairs until the time is over; each counts on all levels that it reaches. */
 static int
-pairs_run(const struct load_env *env, uint64_t until, struct measure level[LEVELS])
+pairs_run(const struct load_env *env, uint64_t until, struct measure level[LEVELS],
+	unsigned int *pairs)
 {
-	const unsigned int *n = &level[LEVELS - 1].side[0].pps.n;
+	const unsigned int *clean = &level[0].side[0].pps.n;
 	struct slice_result r[LOAD_SIDES];
 	int ret = 0;
 
-	while (ret == 0 && !bench_stopped() && *n < BENCH_SLICES_MAX &&
-		(*n < PAIRS_FEWEST || rte_rdtsc() < until)) {
+	while (ret == 0 && !bench_stopped() && *clean < BENCH_SLICES_MAX &&
+		(*pairs < PAIRS_FEWEST || rte_rdtsc() < until)) {
+		/* Either goes first: else a scheduler's rhythm may always hit the same one. */
+		int i, first = (int)(rte_rand() & 1);
 		double ran = 1;
 
-		for (int i = 0; i < LOAD_SIDES && ret == 0; i++) {
+		for (int turn = 0; turn < LOAD_SIDES && ret == 0; turn++) {
+			i = turn ^ first;
 			ret = slice(env, level[0].side[i].load, &r[i]);
 			ran = RTE_MIN(ran, r[i].ran);
 		}
+		*pairs += ret == 0;
 		for (int k = 0; k < LEVELS && ret == 0; k++) {
-			for (int i = 0; i < LOAD_SIDES && ran >= level_ran[k]; i++)
+			for (i = 0; i < LOAD_SIDES && ran >= level_ran[k]; i++)
 				add(env, &level[k].side[i], &r[i]);
 		}
 	}
@@ -138,7 +146,7 @@ measure_run(const struct load_env *env, const struct load_shape *shape, bool few
 {
 	static struct measure level[LEVELS];
 	double search = fewest ? seconds * SEARCH_SHARE : 0;
-	unsigned int pairs, k = 0;
+	unsigned int pairs = 0, k = 0;
 	uint64_t until;
 	int ret;
 
@@ -148,9 +156,8 @@ measure_run(const struct load_env *env, const struct load_shape *shape, bool few
 		level[i] = level[0];
 	until = rte_rdtsc() + (uint64_t)((seconds - search) * env->tsc_hz);
 	if (ret == 0)
-		ret = pairs_run(env, until, level);
-	pairs = level[LEVELS - 1].side[0].pps.n;
-	while (level[k].side[0].pps.n < RTE_MIN(pairs, MEASURE_PAIRS_MIN))
+		ret = pairs_run(env, until, level, &pairs);
+	while (level[k].side[0].pps.n < RTE_MIN(pairs, (unsigned int)MEASURE_PAIRS_MIN))
 		k++;
 	*out = level[k];
 	out->busy = k > 0;
