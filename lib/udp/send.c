@@ -46,7 +46,8 @@ take(const struct sl_udp_sock *s, struct source *from, uint8_t *to, size_t n)
 static int
 build(const struct sl_udp_sock *s, const struct iovec *iov, size_t len, struct rte_mbuf **out)
 {
-	struct rte_mbuf *first = rte_pktmbuf_alloc(s->udp->pool), *m = first;
+	struct rte_mempool *pool = s->udp->pool;
+	struct rte_mbuf *first = pool != NULL ? rte_pktmbuf_alloc(pool) : NULL, *m = first;
 	struct source from = {.iov = iov};
 	int ret = 0;
 
@@ -68,7 +69,7 @@ build(const struct sl_udp_sock *s, const struct iovec *iov, size_t len, struct r
 			*out = first;
 			return 0;
 		}
-		m->next = rte_pktmbuf_alloc(s->udp->pool);
+		m->next = rte_pktmbuf_alloc(pool);
 		if (m->next == NULL) {
 			ret = -ENOBUFS;
 			break;
