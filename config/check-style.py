@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Sluice developers
 """Check what the compilers do not: one case a rule, last line "N passed, N failed, N skipped"."""
+import glob
 import os
 import re
 import subprocess
@@ -213,6 +214,15 @@ def rule_outcomes_have_rows():
     for name in names:
         if f'`{name}`' not in text:
             report(path, 1, f'no row for {name}')
+
+
+def rule_documents_name_what_is_there():
+    word = re.compile(r'`((?:lib|apps|drivers|tests|config|doc)/[\w./*-]+)`')
+    for path in tracked('*.md'):
+        for n, line in enumerate(read(path).split('\n'), 1):
+            for name in word.findall(line):
+                if not glob.glob(os.path.join(TOP, name)):
+                    report(path, n, f'{name} is not there')
 
 
 def rule_scripts_parse():

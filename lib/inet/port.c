@@ -73,8 +73,8 @@ link_local(const struct rte_ether_addr *mac)
 {
 	const uint8_t *m = mac->addr_bytes;
 
-	return (struct sl_addr){{0xfe, 0x80, 0, 0, 0, 0, 0, 0, m[0] ^ 2, m[1], m[2], 0xff, 0xfe,
-		m[3], m[4], m[5]}};
+	return (struct sl_addr){
+		{0xfe, 0x80, 0, 0, 0, 0, 0, 0, m[0] ^ 2, m[1], m[2], 0xff, 0xfe, m[3], m[4], m[5]}};
 }
 
 /* Destination and type are filled in per packet, the rest never changes. */
@@ -175,7 +175,7 @@ sl_inet_port_add(struct sl_inet *inet, const struct sl_inet_port_conf *conf)
 	}
 	inet->port[inet->port_count] = port;
 	port->index = (uint16_t)inet->port_count;
-	sl_store_release(&inet->by_id[port->id], port);             /* IN1 */
+	sl_store_release(&inet->by_id[port->id], port);		    /* IN1 */
 	sl_store_release(&inet->port_count, inet->port_count + 1u); /* IN1 */
 	addr = link_local(&port->mac);
 	return sl_inet_addr_add(inet, port->id, &addr, 64);

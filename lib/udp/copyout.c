@@ -59,6 +59,21 @@ udp_get(const struct sl_udp_sock *s, void *to, const void *user, size_t n)
 }
 
 int
+udp_put_all(const struct sl_udp_sock *s, const struct iovec *to, const struct iovec *from, size_t n)
+{
+	size_t total = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		total += from[i].iov_len;
+		if (!s->conf.guarded)
+			memcpy(to[i].iov_base, from[i].iov_base, from[i].iov_len);
+	}
+	if (!s->conf.guarded)
+		return 0;
+	return process_vm_writev(s->pid, from, n, to, n, 0) == (ssize_t)total ? 0 : -EFAULT;
+}
+
+int
 udp_guard_probe(pid_t pid)
 {
 	uint64_t from = 1, to = 0;

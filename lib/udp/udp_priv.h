@@ -244,6 +244,9 @@ udp_copy(uint8_t *to, const uint8_t *from, size_t n)
 /** Copy to, or from, the caller's memory: 0, or -EFAULT if the socket is guarded. */
 int udp_put(const struct sl_udp_sock *s, void *user, const void *from, size_t n);
 int udp_get(const struct sl_udp_sock *s, void *to, const void *user, size_t n);
+/** Several at once, in order, up to the first that faults. `to` is the caller's memory. */
+int udp_put_all(
+	const struct sl_udp_sock *s, const struct iovec *to, const struct iovec *from, size_t n);
 /** Does a copy between our own buffers work at all here? 0 or -errno. */
 int udp_guard_probe(pid_t pid);
 /** Take the iovec array in and check it. `room` has 1024 entries. 0; -EMSGSIZE; -EINVAL; -EFAULT.

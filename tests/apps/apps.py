@@ -62,9 +62,9 @@ class Bed(wire.Wire):
 class Sink:
     """A running sink. finish() waits for its end and returns its rows."""
 
-    def __init__(self, bed, options, prefix, ready):
+    def __init__(self, bed, options, prefix, ready, path=None):
         self.process = subprocess.Popen(
-            ['ip', 'netns', 'exec', bed.b, *prefix, bed.sink_path, *options],
+            ['ip', 'netns', 'exec', bed.b, *prefix, path or bed.sink_path, *options],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         bed.probes.append(self)
         self.err = b''
@@ -93,6 +93,7 @@ class Sink:
         self.out, self.err = out.decode(), (self.err + err).decode()
         assert self.process.returncode == status, \
             f'exit status {self.process.returncode}: {self.err}'
+        assert 'did not come back' not in self.err, self.err
         lines = [json.loads(line) for line in self.out.splitlines()]
         assert lines and lines[-1]['call'] == 'end', self.out
         self.end = lines[-1]

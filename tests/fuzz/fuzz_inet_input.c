@@ -20,8 +20,8 @@ enum {
 	F_NO_SOCKET = 16,
 	F_ASKING = 32, /* we are waiting for two neighbours */
 
-	M_SPLIT = 1,    /* two segments */
-	M_EXACT = 2,    /* a buffer that ends where the frame does */
+	M_SPLIT = 1,	/* two segments */
+	M_EXACT = 2,	/* a buffer that ends where the frame does */
 	M_STRIPPED = 4, /* the VLAN tag was taken off */
 	M_L4_NONE = 8,
 	M_L4_BAD = 16,
@@ -64,9 +64,11 @@ make_mbuf(const uint8_t *frame, size_t len, uint8_t memory)
 	if ((memory & M_EXACT) != 0) {
 		m = exact_mbuf(frame, (memory & M_SPLIT) != 0 ? len / 2 : len);
 		if ((memory & M_SPLIT) != 0)
-			REQUIRE(rte_pktmbuf_chain(m, exact_mbuf(frame + len / 2, len - len / 2)) == 0);
+			REQUIRE(rte_pktmbuf_chain(m, exact_mbuf(frame + len / 2, len - len / 2)) ==
+				0);
 	} else {
-		m = (memory & M_SPLIT) != 0 ? t_mbuf_split(frame, len, len / 3) : t_mbuf(frame, len);
+		m = (memory & M_SPLIT) != 0 ? t_mbuf_split(frame, len, len / 3)
+					    : t_mbuf(frame, len);
 	}
 	if ((memory & M_STRIPPED) != 0) {
 		m->ol_flags |= RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;

@@ -26,7 +26,8 @@ make_icmp(struct t_frame *f, bool v6, const uint8_t *msg, size_t len)
 static const uint8_t *
 check_packet(unsigned int i, bool v6, uint8_t proto, size_t len)
 {
-	const char *ours = v6 ? "2001:db8::2" : "198.18.0.2", *peer = v6 ? "2001:db8::1" : "198.18.0.1";
+	const char *ours = v6 ? "2001:db8::2" : "198.18.0.2",
+		   *peer = v6 ? "2001:db8::1" : "198.18.0.1";
 	size_t hdr = v6 ? 40 : 20, all;
 	const uint8_t *p = t_out_data(i, &all), *l4 = p + 14 + hdr;
 	struct sl_addr s = t_addr(ours), d = t_addr(peer);
@@ -209,8 +210,16 @@ static const struct error_case errors[] = {
 static size_t
 quote(uint8_t *msg, bool v6, const char *src, uint8_t proto, uint16_t frag)
 {
-	struct t_udp u = {.v6 = v6, .src = src, .dst = v6 ? "2001:db8::1" : "198.18.0.1", .payload = 6,
-		.sport = 1000, .dport = 2000, .ttl = 61, .tos = 8, .proto = proto, .frag = frag};
+	struct t_udp u = {.v6 = v6,
+		.src = src,
+		.dst = v6 ? "2001:db8::1" : "198.18.0.1",
+		.payload = 6,
+		.sport = 1000,
+		.dport = 2000,
+		.ttl = 61,
+		.tos = 8,
+		.proto = proto,
+		.frag = frag};
 	struct t_frame f;
 
 	if (src == NULL)
@@ -244,7 +253,8 @@ errors_heard(void)
 			continue;
 		CHECK_EQ(t_error.error, c->error);
 		CHECK_EQ(t_error.hard, c->hard);
-		CHECK(memcmp(&t_error.flow.src, &src, 16) == 0 && memcmp(&t_error.flow.dst, &dst, 16) == 0);
+		CHECK(memcmp(&t_error.flow.src, &src, 16) == 0 &&
+			memcmp(&t_error.flow.dst, &dst, 16) == 0);
 		CHECK_EQ(rte_be_to_cpu_16(t_error.flow.sport), 1000);
 		CHECK_EQ(rte_be_to_cpu_16(t_error.flow.dport), 2000);
 		CHECK_EQ(t_error.flow.ttl, 61);
@@ -268,7 +278,8 @@ quotes(void)
 			msg[0] = v6 ? 1 : 3;
 			msg[1] = v6 ? 4 : 3;
 			make_icmp(&f, v6 != 0, msg, len);
-			CHECK_EQ(t_feed(f.b, f.len), len < need ? SL_RX_ICMP_BAD : SL_RX_ICMP_ERROR);
+			CHECK_EQ(
+				t_feed(f.b, f.len), len < need ? SL_RX_ICMP_BAD : SL_RX_ICMP_ERROR);
 			/* However it is cut into segments. */
 			CHECK_EQ(t_feed_mbuf(t_mbuf_split(f.b, f.len, f.len / 2)),
 				len < need ? SL_RX_ICMP_BAD : SL_RX_ICMP_ERROR);
@@ -394,7 +405,8 @@ no_error_for_groups(void)
 	t_udp_answer = SL_RX_UDP_NO_SOCKET;
 	for (size_t i = 0; i < SL_COUNT_OF(us); i++) {
 		t_udp_frame(&f, &us[i]);
-		CHECK_EQ(t_feed(f.b, f.len), us[i].proto != 0 ? SL_RX_IP_PROTO : SL_RX_UDP_NO_SOCKET);
+		CHECK_EQ(t_feed(f.b, f.len),
+			us[i].proto != 0 ? SL_RX_IP_PROTO : SL_RX_UDP_NO_SOCKET);
 		t_flush();
 		CHECK_EQ(t_outs, 0);
 		t_drop_out();
@@ -418,16 +430,23 @@ static const uint8_t hop_second[] = {0, 0, 1, 4, 0, 0, 0, 0, 17, 0, 1, 4, 0, 0, 
 static const struct problem_case problems[] = {
 	{"TCP", {.payload = 20, .proto = 6}, 3, 2, 0},
 	{"TCP over IPv6", {.v6 = true, .payload = 20, .proto = 6}, 4, 1, 6},
-	{"TCP behind an extension header", {.v6 = true, .payload = 20,
-		.options = (const uint8_t[]){6, 0, 1, 4, 0, 0, 0, 0}, .options_len = 8}, 4, 1, 40},
-	{"unknown option", {.v6 = true, .payload = 5, .options = option_report, .options_len = 8}, 4, 2,
-		42},
+	{"TCP behind an extension header",
+		{.v6 = true,
+			.payload = 20,
+			.options = (const uint8_t[]){6, 0, 1, 4, 0, 0, 0, 0},
+			.options_len = 8},
+		4, 1, 40},
+	{"unknown option", {.v6 = true, .payload = 5, .options = option_report, .options_len = 8},
+		4, 2, 42},
 	{"unknown option, unless to a group",
-		{.v6 = true, .payload = 5, .options = option_unless_group, .options_len = 8}, 4, 2, 44},
-	{"routing", {.v6 = true, .payload = 5, .options = routing_left, .options_len = 8, .next = 43}, 4,
-		0, 42},
+		{.v6 = true, .payload = 5, .options = option_unless_group, .options_len = 8}, 4, 2,
+		44},
+	{"routing",
+		{.v6 = true, .payload = 5, .options = routing_left, .options_len = 8, .next = 43},
+		4, 0, 42},
 	{"hop-by-hop second",
-		{.v6 = true, .payload = 5, .options = hop_second, .options_len = 16, .next = 60}, 4, 1, 40},
+		{.v6 = true, .payload = 5, .options = hop_second, .options_len = 16, .next = 60}, 4,
+		1, 40},
 };
 
 static void
@@ -473,8 +492,11 @@ options_to_groups(void)
 	struct t_frame f;
 
 	for (size_t i = 0; i < SL_COUNT_OF(cases); i++) {
-		struct t_udp u = {.v6 = true, .payload = 5, .dst = cases[i].dst,
-			.options = cases[i].options, .options_len = 8};
+		struct t_udp u = {.v6 = true,
+			.payload = 5,
+			.dst = cases[i].dst,
+			.options = cases[i].options,
+			.options_len = 8};
 
 		t_open(NULL);
 		t_udp_frame(&f, &u);

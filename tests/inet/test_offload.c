@@ -80,7 +80,8 @@ make_tap(void)
 static int
 open_kernel_end(void)
 {
-	struct sockaddr_ll ll = {.sll_family = AF_PACKET, .sll_protocol = htons(0x0003),
+	struct sockaddr_ll ll = {.sll_family = AF_PACKET,
+		.sll_protocol = htons(0x0003),
 		.sll_ifindex = (int)if_nametoindex(iface)};
 	int fd = socket(AF_PACKET, SOCK_RAW, htons(0x0003));
 
@@ -98,7 +99,8 @@ next_frame(int fd, uint8_t *frame, size_t size, size_t hdr)
 	while (poll(&pfd, 1, 5000) == 1) {
 		ssize_t n = recv(fd, frame, size, 0);
 
-		if (n > (ssize_t)(14 + hdr + 8) && frame[14 + hdr + 2] == 0x07 && frame[14 + hdr + 3] == 0xd0)
+		if (n > (ssize_t)(14 + hdr + 8) && frame[14 + hdr + 2] == 0x07 &&
+			frame[14 + hdr + 3] == 0xd0)
 			return (size_t)n;
 	}
 	return 0;
@@ -108,7 +110,8 @@ static void
 send_one(struct sl_inet *inet, bool v6, size_t len)
 {
 	struct sl_inet_flow flow = {.dst = t_addr(v6 ? "ff02::fb" : "224.0.0.251"),
-		.sport = rte_cpu_to_be_16(1000), .dport = rte_cpu_to_be_16(2000)};
+		.sport = rte_cpu_to_be_16(1000),
+		.dport = rte_cpu_to_be_16(2000)};
 	struct rte_mbuf *m = rte_pktmbuf_alloc(t_pool);
 	uint8_t *p;
 
@@ -167,7 +170,8 @@ checksums_left_to_the_port(void)
 			CHECK_EQ(field, t_sum(NULL, 0, t_pseudo(src, dst, 17, len + 8)));
 			n = next_frame(fd, frame, sizeof(frame), hdr);
 			CHECK_EQ(n, 14 + hdr + 8 + len);
-			CHECK_EQ(t_sum(frame + 14 + hdr, 8 + len, t_pseudo(src, dst, 17, 8 + len)), 0xffff);
+			CHECK_EQ(t_sum(frame + 14 + hdr, 8 + len, t_pseudo(src, dst, 17, 8 + len)),
+				0xffff);
 			if (!v6)
 				CHECK_EQ(t_sum(frame + 14, 20, 0), 0xffff);
 		}
