@@ -59,11 +59,11 @@ inet_arp_ask(struct inet_worker *w, struct inet_port *port, struct inet_wport *w
 	const struct sl_addr *addr, const uint8_t *mac)
 {
 	const struct inet_addr *src = inet_port_source(port, addr);
-	struct arp arp = {.op = ARP_REQUEST, .target_ip = sl_addr_to_v4(addr)};
+	struct arp arp = {.op = ARP_REQUEST, .target_ip = inet_to_v4(addr)};
 
 	if (src == NULL)
 		return; /* the addresses of the port are all IPv6: there is nobody to ask as */
-	arp.sender_ip = sl_addr_to_v4(&src->addr);
+	arp.sender_ip = inet_to_v4(&src->addr);
 	arp_output(w, port, wport, &arp, mac != NULL ? mac : broadcast_mac);
 }
 
@@ -71,7 +71,7 @@ void
 inet_arp_announce(struct inet_worker *w, struct inet_port *port, struct inet_wport *wport,
 	const struct sl_addr *addr)
 {
-	uint32_t ip = sl_addr_to_v4(addr);
+	uint32_t ip = inet_to_v4(addr);
 	struct arp arp = {.op = ARP_REQUEST, .sender_ip = ip, .target_ip = ip};
 
 	arp_output(w, port, wport, &arp, broadcast_mac);
