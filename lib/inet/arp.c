@@ -115,7 +115,7 @@ inet_arp_input(struct inet_rx *rx, struct inet_pkt *p)
 	struct sl_addr target;
 	struct arp arp, reply;
 	uint64_t head;
-	bool for_us;
+	bool for_us, own;
 
 	if (p->head_len < p->l2_len + ARP_LEN)
 		return SL_RX_ARP_BAD;
@@ -133,7 +133,9 @@ inet_arp_input(struct inet_rx *rx, struct inet_pkt *p)
 	target = sl_addr_v4(arp.target_ip);
 	for_us = inet_port_is_local(rx->port, &target);
 	learn(rx, &arp, for_us, p->l2_group);
-	if (for_us && arp.op == ARP_REQUEST) {
+	/* A switch may send our own announcement back: no answer to that. */
+	own = memcmp(arp.sender_mac, rx->port->mac.addr_bytes, RTE_ETHER_ADDR_LEN) == 0;
+	if (for_us && arp.op == ARP_REQUEST && !own) {
 		reply = (struct arp){.op = ARP_REPLY,
 			.sender_ip = arp.target_ip,
 			.target_mac = arp.sender_mac,

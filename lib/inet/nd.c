@@ -177,7 +177,7 @@ solicitation(struct inet_rx *rx, const struct inet_pkt *p, const uint8_t *icmp, 
 			inet_addr_conflict(rx->inet, a);
 		return SL_RX_ND;
 	}
-	if (lla != NULL)
+	if (lla != NULL && inet_port_addr(rx->port, &p->src) == NULL)
 		inet_neigh_hear(rx->inet, rx->worker, rx->port, &p->src, lla,
 			INET_HEAR_CREATE | INET_HEAR_OVERRIDE);
 	answer(rx, p, &target);
