@@ -9,13 +9,14 @@
 #     kernel sockets, IPv4 and IPv6             sluice-udp-sink
 #     198.18.0.1, 2001:db8::1  va <--veth--> vb 198.18.0.2, 2001:db8::2
 #
-# Everything it makes is removed at the end, also after Ctrl-C. COUNT=N sets the datagrams a row.
+# Everything it makes is removed at the end, also after Ctrl-C. COUNT=N sets the datagrams a row,
+# BUILD=FOLDER where to build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 count=${COUNT:-50000}
+build=${BUILD:-build}
 a=sluiceA$$ b=sluiceB$$
 log=
-pids=()
 
 say() { echo "quickstart: $*"; }
 
@@ -26,21 +27,20 @@ fail() {
 
 cleanup() {
 	trap '' INT TERM
-	for pid in "${pids[@]}"; do
-		kill "$pid" 2>/dev/null || true
-		wait "$pid" 2>/dev/null || true
-	done
+	# The shell's own list: a signal may come between the start of a job and our next line.
+	kill $(jobs -p) 2>/dev/null || true
+	wait
 	ip netns del "$a" 2>/dev/null || true
 	ip netns del "$b" 2>/dev/null || true
 	[ -z "$log" ] || rm -rf "$log"
 }
 
 build() {
-	[ -f build/build.ninja ] || meson setup build >"$log/build" 2>&1 || {
+	[ -f "$build/build.ninja" ] || meson setup "$build" >"$log/build" 2>&1 || {
 		tail -20 "$log/build" >&2
 		fail 'meson setup failed; its last lines are above'
 	}
-	ninja -C build apps/sluice-udp-sink apps/sluice-udp-flood >"$log/build" 2>&1 || {
+	ninja -C "$build" apps/sluice-udp-sink apps/sluice-udp-flood >"$log/build" 2>&1 || {
 		tail -20 "$log/build" >&2
 		fail 'the build failed; its last lines are above'
 	}
@@ -61,10 +61,9 @@ make_wire() {
 
 # The sink prints its table to our output; what it says besides goes to a file, where we wait for it.
 start_sink() {
-	ip netns exec "$b" build/apps/sluice-udp-sink --iface vb --addr 198.18.0.2/24 \
+	ip netns exec "$b" "$build/apps/sluice-udp-sink" --iface vb --addr 198.18.0.2/24 \
 		--addr 2001:db8::2/64 --ipv6 --count "$count" --check 2>"$log/sink" &
 	sink=$!
-	pids+=("$sink")
 	until grep -q ready "$log/sink"; do
 		kill -0 "$sink" 2>/dev/null || fail "the sink did not start: $(cat "$log/sink")"
 		sleep 0.1
@@ -82,9 +81,8 @@ ping_sink() {
 
 # Without an end of their own: they stop when the sink has what it wants.
 start_sender() {
-	ip netns exec "$a" build/apps/sluice-udp-flood --kernel --to "$1" --flows 4 --first-flow "$2" \
+	ip netns exec "$a" "$build/apps/sluice-udp-flood" --kernel --to "$1" --flows 4 --first-flow "$2" \
 		--check --rate 100000 --duration 600 >"$log/send$2" 2>&1 &
-	pids+=($!)
 }
 
 [ "$(id -u)" = 0 ] || {

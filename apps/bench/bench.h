@@ -69,7 +69,7 @@ bool bench_wanted(const struct bench_opts *opts, const char *name);
 
 /* slices.c */
 
-#define BENCH_SLICES_MAX 64
+#define BENCH_SLICES_MAX 256
 
 /** What one side did, slice by slice. */
 struct bench_series {

@@ -27,3 +27,11 @@ hist_quantile(const struct hist *h, double q)
 	}
 	return 0;
 }
+
+void
+hist_merge(struct hist *to, const struct hist *from)
+{
+	for (uint32_t i = 0; i < HIST_BUCKETS; i++)
+		to->bucket[i] += from->bucket[i];
+	to->total += from->total;
+}

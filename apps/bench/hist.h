@@ -40,6 +40,9 @@ hist_add(struct hist *h, uint64_t v, uint64_t times)
 	h->total += times;
 }
 
+/** Add what `from` holds. */
+void hist_merge(struct hist *to, const struct hist *from);
+
 /** Largest value that the bucket of the q-th value (0 < q <= 1) may hold; 0 if there is none. */
 uint64_t hist_quantile(const struct hist *h, double q);
 

@@ -11,7 +11,7 @@
 
 #include "bench.h"
 
-#define CASE_WIDTH 32
+#define CASE_WIDTH 42
 #define VALUE_WIDTH 9
 #define TEXT_WIDTH 24
 #define HEADER_MAX 512

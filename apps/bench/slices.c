@@ -5,15 +5,14 @@
 
 #include "bench.h"
 
-/* Long enough that starting the lcores is nothing, short enough that what else runs on the machine
- * hits neighbouring slices of both sides alike. */
+/* Short, so that what else runs on the machine hits neighbouring slices of all sides alike. */
 #define SLICE_SECONDS 0.02
 #define SLICES_MIN 3
 
 struct bench_plan
 bench_plan(double seconds, unsigned int sides)
 {
-	struct bench_plan plan = {.seconds = SLICE_SECONDS};
+	struct bench_plan plan;
 	double slices = seconds / (SLICE_SECONDS * sides);
 
 	if (slices < SLICES_MIN)
@@ -22,8 +21,6 @@ bench_plan(double seconds, unsigned int sides)
 		slices = BENCH_SLICES_MAX;
 	plan.slices = (unsigned int)slices;
 	plan.seconds = seconds / (plan.slices * sides);
-	if (plan.seconds < SLICE_SECONDS / 20)
-		plan.seconds = SLICE_SECONDS / 20;
 	return plan;
 }
 

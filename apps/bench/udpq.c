@@ -11,11 +11,12 @@
 #include <string.h>
 
 #include <rte_cycles.h>
+#include <rte_dev.h>
+#include <rte_ethdev.h>
 #include <rte_lcore.h>
-#include <rte_memcpy.h>
 
+#include "udpq_measure.h"
 #include "udpq_mem.h"
-#include "udpq_slice.h"
 
 #define MANY_FLOWS 512
 #define MANY_PRODUCERS 4
@@ -25,6 +26,7 @@
 #define SEARCH_MAX 8
 #define SEARCH_SLICES 3
 #define NAME_MAX_LEN 64
+#define NULL_DEVICE "net_null_sluice_bench"
 /* Of the whole run, for the rows from memory. */
 #define MEM_SHARE 0.1
 
@@ -47,35 +49,37 @@ struct bench_case {
 	unsigned int slices;
 };
 
-/* One side of a case while it runs. */
-struct side {
-	struct load *load;
-	struct bench_series pps;
-	struct slice_result sum;
-};
-
 struct run {
 	const struct bench_opts *opts;
-	struct rte_mempool *pool;
-	double tsc_hz;
+	struct load_env env;
+	bool have_port;
 };
 
-#define CASES (KIND_COUNT * 2 * 2 * 2)
+static const char *const lookup_name[LOAD_LOOKUPS] = {"queue-only", "unconnected", "connected"};
 
-static void
-case_make(struct bench_case *c, enum kind kind, bool same, uint32_t size, bool touch)
+/* Two places; each lookup of two with two sizes, touched or not, and the queue alone once. */
+#define CASES (KIND_COUNT * 2 * (2 * 2 * 2 + 1))
+
+static struct bench_case
+case_make(enum kind kind, bool same, enum load_lookup lookup, uint32_t size, bool touch)
 {
-	memset(c, 0, sizeof(*c));
-	snprintf(c->name, sizeof(c->name), "%s/%s/%u/%s", kind_name[kind],
-		same ? "same-core" : "other-core", size, touch ? "copy" : "no-touch");
-	c->kind = kind;
-	c->shape = (struct load_shape){
-		.producers = kind == KIND_MANY ? MANY_PRODUCERS : 1,
-		.flows = kind == KIND_MANY ? MANY_FLOWS : 1,
-		.same = same,
-		.size = size,
-		.touch = touch,
+	struct bench_case c = {
+		.kind = kind,
+		.shape =
+			{
+				.producers = kind == KIND_MANY ? MANY_PRODUCERS : 1,
+				.flows = kind == KIND_MANY ? MANY_FLOWS : 1,
+				.lookup = lookup,
+				.same = same,
+				.size = size,
+				.touch = touch,
+			},
 	};
+
+	snprintf(c.name, sizeof(c.name), "%s/%s/%s/%u/%s", kind_name[kind],
+		same ? "same-core" : "other-core", lookup_name[lookup], size,
+		touch ? "copy" : "no-touch");
+	return c;
 }
 
 static void
@@ -84,90 +88,41 @@ cases_make(struct bench_case cases[CASES])
 	static const uint32_t sizes[] = {64, 1472};
 	unsigned int n = 0;
 
-	for (int kind = 0; kind < KIND_COUNT; kind++) {
-		for (int same = 0; same < 2; same++) {
-			for (unsigned int s = 0; s < 2; s++) {
-				case_make(&cases[n++], (enum kind)kind, same, sizes[s], false);
-				case_make(&cases[n++], (enum kind)kind, same, sizes[s], true);
-			}
-		}
+	for (unsigned int i = 0; i < KIND_COUNT * 2; i++) {
+		enum kind kind = (enum kind)(i / 2);
+		bool same = i % 2;
+
+		cases[n++] = case_make(kind, same, LOAD_QUEUE_ONLY, sizes[0], false);
+		for (unsigned int k = 0; k < 8; k++)
+			cases[n++] = case_make(kind, same,
+				k < 4 ? LOAD_UNCONNECTED : LOAD_CONNECTED, sizes[k / 2 % 2], k % 2);
 	}
-}
-
-static int
-slice(const struct run *run, struct side *side, double seconds)
-{
-	struct slice_result r;
-
-	/* On a busy machine the reader may not have run at all: such a slice says nothing. */
-	do {
-		slice_run(side->load, (uint64_t)(seconds * run->tsc_hz), &r);
-	} while (r.cycles == 0);
-	if (side->pps.n < BENCH_SLICES_MAX)
-		side->pps.v[side->pps.n++] = (double)r.read * run->tsc_hz / (double)r.cycles;
-	side->sum.read += r.read;
-	side->sum.cycles += r.cycles;
-	side->sum.busy += r.busy;
-	return load_check(side->load);
-}
-
-/* Median packets per second with that many flows, one on each producer. */
-static int
-probe(const struct run *run, enum load_side which, const struct load_shape *shape, double seconds,
-	double *pps)
-{
-	struct side side = {0};
-	int ret = load_create(which, shape, run->pool, run->tsc_hz, &side.load);
-
-	for (int i = 0; i < SEARCH_SLICES && ret == 0; i++)
-		ret = slice(run, &side, seconds);
-	load_destroy(side.load);
-	*pps = bench_spread(&side.pps).median;
-	return ret;
-}
-
-/* The fewest flows beyond which this side's reader gets no more. */
-static int
-fewest_find(const struct run *run, enum load_side which, struct load_shape *shape, double seconds)
-{
-	double pps[SEARCH_MAX + 1] = {0}, best = 0;
-	int ret = 0;
-
-	for (uint32_t n = 1; n <= SEARCH_MAX && ret == 0; n *= 2) {
-		shape->flows = n;
-		shape->producers = n;
-		ret = probe(run, which, shape, seconds, &pps[n]);
-		best = RTE_MAX(best, pps[n]);
-	}
-	for (uint32_t n = SEARCH_MAX; n >= 1; n /= 2) {
-		if (pps[n] >= SATURATED * best)
-			shape->flows = n;
-	}
-	shape->producers = shape->flows;
-	return ret;
 }
 
 static json_t *
-note_make(const struct load_shape *shape)
+note_make(const struct load_shape *shape, const struct measure *m)
 {
 	unsigned int lcores = slice_producer_lcores(shape);
-	char text[128];
+	char crowded[64] = "", busy[96] = "";
 
-	if (shape->producers <= lcores)
-		return json_string("");
-	snprintf(text, sizeof(text), "more producers than cores: %u in turn on %u",
-		shape->producers, lcores);
-	return json_string(text);
+	if (shape->producers > lcores)
+		snprintf(crowded, sizeof(crowded), "more producers than cores: %u in turn on %u",
+			shape->producers, lcores);
+	if (m->busy)
+		snprintf(busy, sizeof(busy), "busy machine: other programs ran in %u of %u slices",
+			m->disturbed, m->pairs);
+	return json_sprintf("%s%s%s", crowded, *crowded && *busy ? "; " : "", busy);
 }
 
 static double
-to_ns(const struct run *run, const struct load *l, double quantile)
+to_ns(const struct run *run, const struct measure_side *s, double quantile)
 {
-	return (double)hist_quantile(&l->latency, quantile) * 1e9 / run->tsc_hz;
+	return (double)hist_quantile(&s->latency, quantile) * 1e9 / run->env.tsc_hz;
 }
 
 static json_t *
-row_make(const struct run *run, const struct bench_case *c, const struct side *s)
+row_make(const struct run *run, const struct bench_case *c, const struct measure *m,
+	const struct measure_side *s)
 {
 	const struct load *l = s->load;
 	struct load_producer sum;
@@ -184,57 +139,43 @@ row_make(const struct run *run, const struct bench_case *c, const struct side *s
 		100.0 * (double)s->sum.busy / (double)RTE_MAX(s->sum.cycles, UINT64_C(1)), "drops",
 		"rcvbuf", (json_int_t)sum.refused[SL_UDPQ_DROP_RCVBUF], "slots",
 		(json_int_t)sum.refused[SL_UDPQ_DROP_SLOTS], "appended", (json_int_t)sum.taken,
-		"read", (json_int_t)l->read, "p50_ns", (json_int_t)to_ns(run, l, 0.5), "p99_ns",
-		(json_int_t)to_ns(run, l, 0.99), "p999_ns", (json_int_t)to_ns(run, l, 0.999),
+		"read", (json_int_t)l->read, "p50_ns", (json_int_t)to_ns(run, s, 0.5), "p99_ns",
+		(json_int_t)to_ns(run, s, 0.99), "p999_ns", (json_int_t)to_ns(run, s, 0.999),
 		"flows", (json_int_t)l->shape.flows, "producers", (json_int_t)l->shape.producers,
-		"note", note_make(&l->shape));
-}
-
-static int
-case_measure(const struct run *run, struct bench_case *c, double seconds, struct side *side)
-{
-	struct bench_plan plan = bench_plan(seconds, LOAD_SIDES);
-	int ret = 0;
-
-	for (int i = 0; i < LOAD_SIDES && ret == 0; i++) {
-		struct load_shape shape = c->shape;
-
-		if (c->kind == KIND_FEWEST)
-			ret = fewest_find(run, (enum load_side)i, &shape, plan.seconds / 4);
-		if (ret == 0)
-			ret = load_create(
-				(enum load_side)i, &shape, run->pool, run->tsc_hz, &side[i].load);
-	}
-	for (unsigned int n = 0; n < plan.slices && ret == 0 && !bench_stopped(); n++) {
-		for (int i = 0; i < LOAD_SIDES && ret == 0; i++)
-			ret = slice(run, &side[i], plan.seconds);
-	}
-	return ret;
+		"note", note_make(&l->shape, m));
 }
 
 static int
 case_run(const struct run *run, struct bench_case *c, double seconds)
 {
-	struct side side[LOAD_SIDES] = {{0}};
-	int ret = case_measure(run, c, seconds, side);
+	static struct measure m;
+	int ret = measure_run(&run->env, &c->shape, c->kind == KIND_FEWEST, seconds, &m);
 
-	for (int i = 0; i < LOAD_SIDES; i++) {
-		if (ret == 0 && side[i].pps.n > 0)
-			bench_emit(run->opts, row_make(run, c, &side[i]));
-		load_destroy(side[i].load);
-	}
-	c->ratio = bench_ratio(&side[LOAD_BATCHED].pps, &side[LOAD_ONE_BY_ONE].pps);
-	c->slices = side[LOAD_BATCHED].pps.n;
+	c->slices = m.side[LOAD_BATCHED].pps.n;
 	c->done = ret == 0 && c->slices > 0;
+	for (int i = 0; i < LOAD_SIDES && c->done; i++)
+		bench_emit(run->opts, row_make(run, c, &m, &m.side[i]));
+	c->ratio = bench_ratio(&m.side[LOAD_BATCHED].pps, &m.side[LOAD_ONE_BY_ONE].pps);
+	measure_free(&m);
 	return ret;
 }
 
+/* Why a case cannot run here, or NULL. */
+static const char *
+case_obstacle(const struct run *run, const struct bench_case *c)
+{
+	if (slice_producer_lcores(&c->shape) == 0)
+		return "EAL has one lcore: no other core to produce on";
+	if (c->shape.lookup != LOAD_QUEUE_ONLY && !run->have_port)
+		return "DPDK has no net_null here: install its driver package";
+	return NULL;
+}
+
 static void
-skip_emit(const struct bench_opts *opts, const struct bench_case *c)
+skip_emit(const struct bench_opts *opts, const struct bench_case *c, const char *why)
 {
 	bench_emit(opts, json_pack("{s:s, s:s, s:n, s:s, s:s}", "bench", "udpq", "case", c->name,
-				 "value", "unit", "skipped", "note",
-				 "EAL has one lcore: no other core to produce on"));
+				 "value", "unit", "skipped", "note", why));
 }
 
 static void
@@ -264,13 +205,14 @@ cases_run(const struct run *run, struct bench_case cases[CASES], double seconds)
 
 	for (unsigned int i = 0; i < CASES && ret == 0 && !bench_stopped(); i++) {
 		struct bench_case *c = &cases[i];
+		const char *obstacle = case_obstacle(run, c);
 
 		if (!bench_wanted(run->opts, c->name))
 			continue;
 		bench_progress(c->name, done++, wanted);
 		c->shape.flood = run->opts->flood;
-		if (slice_producer_lcores(&c->shape) == 0)
-			skip_emit(run->opts, c);
+		if (obstacle != NULL)
+			skip_emit(run->opts, c, obstacle);
 		else
 			ret = case_run(run, c, seconds / wanted);
 	}
@@ -281,27 +223,55 @@ cases_run(const struct run *run, struct bench_case cases[CASES], double seconds)
 	return ret;
 }
 
+/* A port that gives the producers' stacks an address; nothing is received from it. */
+static bool
+null_port_make(struct load_env *env)
+{
+	struct rte_eth_conf conf = {0};
+
+	if (rte_eal_hotplug_add("vdev", NULL_DEVICE, "") != 0)
+		return false;
+	return rte_eth_dev_get_port_by_name(NULL_DEVICE, &env->port) == 0 &&
+	       rte_eth_dev_configure(env->port, 1, 1, &conf) == 0 &&
+	       rte_eth_rx_queue_setup(env->port, 0, 64, 0, NULL, env->pool) == 0 &&
+	       rte_eth_tx_queue_setup(env->port, 0, 64, 0, NULL) == 0 &&
+	       rte_eth_dev_start(env->port) == 0;
+}
+
+static int
+all_run(const struct run *run, double seconds)
+{
+	double mem_share = bench_wanted(run->opts, MEM_CASE) ? MEM_SHARE : 0;
+	struct bench_case cases[CASES];
+	int ret = 0;
+
+	cases_make(cases);
+	if (mem_share > 0 && cases_wanted(run, cases) == 0)
+		mem_share = 1;
+	if (mem_share > 0)
+		ret = mem_run(run->opts, run->env.tsc_hz, seconds * mem_share);
+	return ret == 0 ? cases_run(run, cases, seconds * (1 - mem_share)) : ret;
+}
+
 static int
 udpq_run(const struct bench_opts *opts)
 {
-	struct run run = {.opts = opts, .tsc_hz = (double)rte_get_tsc_hz()};
-	struct bench_case cases[CASES];
-	double mem_share = bench_wanted(opts, MEM_CASE) ? MEM_SHARE : 0;
-	int ret = 0;
+	struct run run = {.opts = opts, .env.tsc_hz = (double)rte_get_tsc_hz()};
+	int ret;
 
-	run.pool = load_pool_create(rte_lcore_count());
-	if (run.pool == NULL) {
+	run.env.pool = load_pool_create(rte_lcore_count());
+	if (run.env.pool == NULL) {
 		fprintf(stderr, "sluice-bench: no memory for packet buffers\n");
 		return -ENOMEM;
 	}
-	cases_make(cases);
-	if (mem_share > 0 && cases_wanted(&run, cases) == 0)
-		mem_share = 1;
-	if (mem_share > 0)
-		ret = mem_run(opts, run.tsc_hz, opts->seconds * mem_share);
-	if (ret == 0)
-		ret = cases_run(&run, cases, opts->seconds * (1 - mem_share));
-	rte_mempool_free(run.pool);
+	run.have_port = null_port_make(&run.env);
+	ret = all_run(&run, opts->seconds);
+	if (run.have_port) {
+		rte_eth_dev_stop(run.env.port);
+		rte_eth_dev_close(run.env.port);
+		rte_eal_hotplug_remove("vdev", NULL_DEVICE);
+	}
+	rte_mempool_free(run.env.pool);
 	return ret;
 }
 

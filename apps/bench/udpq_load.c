@@ -57,7 +57,7 @@ truesize_of(struct rte_mempool *pool)
 static int
 queue_create(struct load *l)
 {
-	uint64_t rcvbuf = (uint64_t)LOAD_DEPTH * truesize_of(l->pool);
+	uint64_t rcvbuf = (uint64_t)LOAD_DEPTH * l->truesize;
 	struct sl_udpq_conf conf = {
 		.mode = l->shape.same && l->shape.producers == 1 ? SL_UDPQ_LOCAL : SL_UDPQ_SPLIT,
 		.producers = l->shape.producers,
@@ -83,9 +83,32 @@ flows_deal(struct load *l)
 	}
 }
 
+static int
+lookups_make(struct load *l, uint16_t port)
+{
+	int ret = 0;
+
+	if (l->shape.lookup == LOAD_QUEUE_ONLY)
+		return 0;
+	for (uint32_t i = 0; i < l->shape.producers && ret == 0; i++) {
+		struct load_producer *p = &l->producer[i];
+		struct lookup_conf conf = {
+			.flow_first = p->flow_first,
+			.flow_count = p->flow_count,
+			.size = l->shape.size,
+			.connected = l->shape.lookup == LOAD_CONNECTED,
+			.port = port,
+			.pool = l->pool,
+		};
+
+		ret = lookup_create(&conf, &p->lookup);
+	}
+	return ret;
+}
+
 int
-load_create(enum load_side side, const struct load_shape *shape, struct rte_mempool *pool,
-	double tsc_hz, struct load **out)
+load_create(enum load_side side, const struct load_shape *shape, const struct load_env *env,
+	struct load **out)
 {
 	struct load *l = aligned_alloc(SL_CACHE_LINE, sizeof(*l));
 	int ret;
@@ -95,17 +118,20 @@ load_create(enum load_side side, const struct load_shape *shape, struct rte_memp
 	memset(l, 0, sizeof(*l));
 	l->side = side;
 	l->shape = *shape;
-	l->pool = pool;
-	l->backoff_min = (uint64_t)(BACKOFF_MIN_S * tsc_hz);
-	l->backoff_max = (uint64_t)(BACKOFF_MAX_S * tsc_hz);
+	l->pool = env->pool;
+	l->truesize = truesize_of(env->pool);
+	l->backoff_min = (uint64_t)(BACKOFF_MIN_S * env->tsc_hz);
+	l->backoff_max = (uint64_t)(BACKOFF_MAX_S * env->tsc_hz);
+	flows_deal(l);
 	l->user = aligned_alloc(SL_CACHE_LINE, SL_UDPQ_BURST_MAX * USER_STRIDE);
 	ret = l->user != NULL ? queue_create(l) : -ENOMEM;
+	if (ret == 0)
+		ret = lookups_make(l, env->port);
 	if (ret != 0) {
 		load_destroy(l);
 		return ret;
 	}
 	memset(l->user, 0, SL_UDPQ_BURST_MAX * USER_STRIDE);
-	flows_deal(l);
 	*out = l;
 	return 0;
 }
@@ -117,6 +143,8 @@ load_destroy(struct load *l)
 
 	if (l == NULL)
 		return;
+	for (uint32_t i = 0; i < l->shape.producers; i++)
+		lookup_destroy(l->producer[i].lookup);
 	sl_udpq_destroy(l->q);
 	while (l->side == LOAD_ONE_BY_ONE && (node = onebyone_take(&l->one)) != NULL)
 		rte_pktmbuf_free(node->d.buf);
@@ -124,78 +152,78 @@ load_destroy(struct load *l)
 	free(l);
 }
 
-/* The flow's number stands in the zero bytes of a mapped IPv4 address, so that a descriptor stays
- * one line and the check needs no payload. */
-static inline void
-dgram_fill(struct load *l, struct load_producer *p, struct sl_dgram *d, struct rte_mbuf *m,
-	uint64_t now)
-{
-	uint32_t flow = p->flow_first + p->flow_next;
-
-	p->flow_next = p->flow_next + 1 < p->flow_count ? p->flow_next + 1 : 0;
-	d->buf = m;
-	d->truesize = sl_mbuf_truesize(m);
-	d->len = l->shape.size;
-	d->sport = rte_cpu_to_be_16((uint16_t)flow);
-	d->dport = RTE_BE16(9);
-	d->port = 0;
-	d->ttl = 64;
-	d->tos = 0;
-	d->aux = now;
-	memset(d->src, 0xff, sizeof(d->src));
-	memcpy(d->src, &l->sent[flow], sizeof(l->sent[flow]));
-	memset(d->dst, 0xff, sizeof(d->dst));
-	l->sent[flow]++;
-}
-
-static uint16_t
-append_batched(struct load *l, uint32_t producer, struct rte_mbuf **pkts, uint64_t now,
-	enum sl_udpq_drop *why)
-{
-	struct sl_dgram d[LOAD_BURST];
-
-	for (uint16_t i = 0; i < LOAD_BURST; i++)
-		dgram_fill(l, &l->producer[producer], &d[i], pkts[i], now);
-	return sl_udpq_append_burst(l->q, producer, d, LOAD_BURST, why);
-}
-
-static uint16_t
-append_one_by_one(struct load *l, uint32_t producer, struct rte_mbuf **pkts, uint64_t now,
-	enum sl_udpq_drop *why)
-{
-	uint16_t taken = LOAD_BURST;
-
-	for (uint16_t i = 0; i < LOAD_BURST; i++) {
-		struct onebyone_node *node = rte_mbuf_to_priv(pkts[i]);
-
-		dgram_fill(l, &l->producer[producer], &node->d, pkts[i], now);
-		/* All are filled, for the same work on both sides; none after the first refused one
-		 * is tried, so that a flow has no gaps. */
-		if (taken == LOAD_BURST && SL_UNLIKELY(!onebyone_append(&l->one, node)))
-			taken = i;
-	}
-	*why = taken < LOAD_BURST ? SL_UDPQ_DROP_RCVBUF : SL_UDPQ_DROP_NONE;
-	return taken;
-}
-
-/* What was refused: free it, and give the numbers back so that the flows have no gaps. */
+/* Descriptors as a lookup would have made them. */
 static void
-refused_undo(struct load *l, struct load_producer *p, struct rte_mbuf **pkts, uint16_t n)
+make_up(const struct load *l, uint32_t flow, struct rte_mbuf **pkts, struct sl_dgram *d)
 {
-	for (uint16_t i = 0; i < n; i++) {
-		p->flow_next = (p->flow_next > 0 ? p->flow_next : p->flow_count) - 1;
-		l->sent[p->flow_first + p->flow_next]--;
+	for (uint16_t i = 0; i < LOAD_BURST; i++) {
+		d[i].buf = pkts[i];
+		d[i].truesize = sl_mbuf_truesize(pkts[i]);
+		d[i].len = l->shape.size;
+		d[i].sport = rte_cpu_to_be_16((uint16_t)(LOOKUP_SPORT + flow));
+		d[i].dport = RTE_BE16(9);
+		d[i].port = 0;
+		d[i].ttl = 64;
+		d[i].tos = 0;
+		memset(d[i].src, 0, sizeof(d[i].src));
+		memset(d[i].dst, 0, sizeof(d[i].dst));
 	}
-	rte_pktmbuf_free_bulk(pkts, n);
+}
+
+/* The datagram's number in its flow stands in the zero bytes of a mapped IPv4 address, so that a
+ * descriptor stays one line and the check needs no payload. */
+static void
+number(struct load *l, uint32_t flow, struct sl_dgram *d, uint16_t n, uint64_t now)
+{
+	uint64_t next = l->sent[flow];
+
+	for (uint16_t i = 0; i < n; i++, next++) {
+		d[i].aux = now;
+		memcpy(d[i].src, &next, sizeof(next));
+	}
+}
+
+/* The descriptor is copied into the packet as the ring of the other side copies it. */
+static uint16_t
+append_one_by_one(struct load *l, const struct sl_dgram *d, uint16_t n, enum sl_udpq_drop *why)
+{
+	*why = SL_UDPQ_DROP_NONE;
+	for (uint16_t i = 0; i < n; i++) {
+		struct onebyone_node *node = rte_mbuf_to_priv(d[i].buf);
+
+		node->d = d[i];
+		/* The rest is not tried, so that a flow has no gaps. */
+		if (SL_UNLIKELY(!onebyone_append(&l->one, node))) {
+			*why = SL_UDPQ_DROP_RCVBUF;
+			return i;
+		}
+	}
+	return n;
+}
+
+static void
+refused(struct load *l, struct load_producer *p, const struct sl_dgram *d, uint16_t n, uint64_t now)
+{
+	void *bufs[LOAD_BURST];
+
+	for (uint16_t i = 0; i < n; i++)
+		bufs[i] = d[i].buf;
+	sl_udpq_free_mbufs(bufs, n);
+	if (l->shape.flood)
+		return;
+	p->resume = now + p->backoff;
+	p->backoff = RTE_MIN(p->backoff * 2, l->backoff_max);
 }
 
 void
 load_produce(struct load *l, uint32_t producer, uint64_t now)
 {
 	struct load_producer *p = &l->producer[producer];
+	uint32_t flow = p->flow_first + p->flow_next;
+	struct sl_dgram d[LOAD_BURST];
 	struct rte_mbuf *pkts[LOAD_BURST];
+	uint16_t n = LOAD_BURST, taken;
 	enum sl_udpq_drop why;
-	uint16_t taken;
 
 	if (now < p->resume)
 		return;
@@ -203,32 +231,43 @@ load_produce(struct load *l, uint32_t producer, uint64_t now)
 		p->no_mbuf++;
 		return;
 	}
-	taken = l->side == LOAD_BATCHED ? append_batched(l, producer, pkts, now, &why)
-					: append_one_by_one(l, producer, pkts, now, &why);
-	p->offered += LOAD_BURST;
+	p->flow_next = p->flow_next + 1 < p->flow_count ? p->flow_next + 1 : 0;
+	if (p->lookup != NULL)
+		n = lookup_burst(p->lookup, flow, pkts, LOAD_BURST, d);
+	else
+		make_up(l, flow, pkts, d);
+	p->lost += (uint64_t)(LOAD_BURST - n);
+	number(l, flow, d, n, now);
+	taken = l->side == LOAD_BATCHED ? sl_udpq_append_burst(l->q, producer, d, n, &why)
+					: append_one_by_one(l, d, n, &why);
+	p->offered += n;
 	p->taken += taken;
-	if (SL_LIKELY(taken == LOAD_BURST)) {
+	l->sent[flow] += taken;
+	if (SL_LIKELY(taken == n)) {
 		p->backoff = l->backoff_min;
 		return;
 	}
-	p->refused[why] += (uint64_t)(LOAD_BURST - taken);
-	refused_undo(l, p, pkts + taken, LOAD_BURST - taken);
-	if (l->shape.flood)
-		return;
-	p->resume = now + p->backoff;
-	p->backoff = RTE_MIN(p->backoff * 2, l->backoff_max);
+	p->refused[why] += (uint64_t)(n - taken);
+	refused(l, p, d + taken, (uint16_t)(n - taken), now);
+}
+
+void
+load_park(struct load *l, uint32_t producer)
+{
+	if (l->producer[producer].lookup != NULL)
+		lookup_park(l->producer[producer].lookup);
 }
 
 static inline void
 consume(struct load *l, const struct sl_dgram *d, uint16_t i)
 {
-	uint32_t flow = rte_be_to_cpu_16(d->sport);
+	uint32_t flow = rte_be_to_cpu_16(d->sport) - LOOKUP_SPORT;
 	const struct rte_mbuf *m = d->buf;
-	uint64_t number;
+	uint64_t got;
 
-	memcpy(&number, d->src, sizeof(number));
-	l->disorder += number != l->expected[flow];
-	l->expected[flow] = number + 1;
+	memcpy(&got, d->src, sizeof(got));
+	l->disorder += got != l->expected[flow];
+	l->expected[flow] = got + 1;
 	l->bytes += d->len;
 	if (l->shape.touch)
 		rte_memcpy(l->user + i * USER_STRIDE, rte_pktmbuf_mtod(m, const void *), d->len);
@@ -308,6 +347,7 @@ load_sum(const struct load *l, struct load_producer *sum)
 		sum->offered += p->offered;
 		sum->taken += p->taken;
 		sum->no_mbuf += p->no_mbuf;
+		sum->lost += p->lost;
 		for (int k = 0; k < SL_UDPQ_DROP_COUNT; k++)
 			sum->refused[k] += p->refused[k];
 	}
@@ -336,14 +376,14 @@ load_check(const struct load *l)
 
 	load_sum(l, &sum);
 	refused = sum.refused[SL_UDPQ_DROP_RCVBUF] + sum.refused[SL_UDPQ_DROP_SLOTS];
-	if (l->disorder == 0 && sum.offered == sum.taken + refused && sum.taken == l->read &&
-		l->latency.total == l->read && queue_agrees(l, &sum) && rte_mempool_full(l->pool))
+	if (l->disorder == 0 && sum.lost == 0 && sum.offered == sum.taken + refused &&
+		sum.taken == l->read && queue_agrees(l, &sum) && rte_mempool_full(l->pool))
 		return 0;
 	fprintf(stderr,
 		"sluice-bench: check failed: offered %" PRIu64 ", taken %" PRIu64
 		", refused %" PRIu64 ", read %" PRIu64 ", out of order %" PRIu64
-		", packets back in the pool %u of %u\n",
-		sum.offered, sum.taken, refused, l->read, l->disorder,
+		", lost in the stack %" PRIu64 ", packets back in the pool %u of %u\n",
+		sum.offered, sum.taken, refused, l->read, l->disorder, sum.lost,
 		rte_mempool_avail_count(l->pool), l->pool->size);
 	return -EPROTO;
 }

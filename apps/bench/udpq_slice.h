@@ -17,8 +17,10 @@
 
 struct slice_result {
 	uint64_t read;	 /**< datagrams within the slice */
-	uint64_t cycles; /**< TSC cycles of the slice */
+	uint64_t cycles; /**< TSC cycles of it that the reader's thread ran */
 	uint64_t busy;	 /**< of these, in turns of the reader that found something */
+	/** Share of the slice that every thread ran, 0 to 1: else something else had its core. */
+	double ran;
 };
 
 /** lcores that a load may use for producers: 0 means that the shape cannot run here. */

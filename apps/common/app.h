@@ -185,7 +185,7 @@ void app_stack_halt(struct app_stack *s);
 /** Frames that ports lost so far before the stack saw them: full receive rings. */
 uint64_t app_stack_missed(struct app_stack *s);
 
-/** Free everything; all sockets are closed. */
+/** Free everything; all sockets are closed. Tells when packets are missing from the pool. */
 void app_stack_free(struct app_stack *s);
 
 #endif

@@ -315,11 +315,17 @@ app_stack_missed(struct app_stack *s)
 void
 app_stack_free(struct app_stack *s)
 {
+	unsigned int missing;
+
 	sl_udp_destroy(s->udp);
 	sl_inet_destroy(s->inet);
 	for (uint16_t p = 0; p < s->nports; p++) {
 		rte_eth_dev_stop(s->ports[p]);
 		rte_eth_dev_close(s->ports[p]);
 	}
+	missing = s->pool->size - rte_mempool_avail_count(s->pool);
+	if (missing != 0)
+		app_note("%u of %u packets did not come back: please report it.", missing,
+			s->pool->size);
 	rte_mempool_free(s->pool);
 }

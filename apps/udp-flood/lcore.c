@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Sluice developers
  */
 #include <errno.h>
+#include <sched.h>
 
 #include <rte_cycles.h>
 #include <rte_eal.h>
@@ -9,9 +10,12 @@
 #include "flood.h"
 #include "sl_errno.h"
 
-/* How long the next hop has to answer, and how long the last datagrams have to leave. */
+/* How long the next hop has to answer. */
 #define ANSWER_S 3
-#define LEAVE_TURNS 64
+/* How long the other end of a ring has to fetch the last datagrams, before we take it down. */
+#define LEAVE_MS 500
+/* How long we leave a full port alone. */
+#define FULL_US 10
 
 static struct app_stack stack;
 static struct sl_udp_sock *socks[FLOOD_FLOWS_MAX];
@@ -111,9 +115,20 @@ lcore_open(struct flood *f, int eal_argc, char **eal_argv)
 static int
 lcore_send(struct flood *f, uint16_t flow, unsigned int n)
 {
+	static uint64_t full;
+	uint64_t counts[SL_OUTCOME_COUNT];
 	int sent = sl_udp_sendmmsg(socks[flow], 0, f->msgs, n, 0);
 
 	app_worker_poll(&stack.worker[0]);
+	/* A port that has no room counts what it drops, and going on would only drop more. */
+	sl_inet_outcomes(stack.inet, 0, counts);
+	if (counts[SL_TX_PORT_FULL] != full) {
+		full = counts[SL_TX_PORT_FULL];
+		if (stack.crowded)
+			sched_yield();
+		else
+			rte_delay_us_block(FULL_US);
+	}
 	return sent;
 }
 
@@ -128,8 +143,10 @@ lcore_idle(struct flood *f, uint64_t ns)
 static void
 lcore_finish(struct flood *f)
 {
+	uint64_t end = rte_get_timer_cycles() + LEAVE_MS * rte_get_timer_hz() / 1000;
+
 	(void)f;
-	for (int i = 0; i < LEAVE_TURNS; i++)
+	while (rte_get_timer_cycles() < end)
 		app_worker_poll(&stack.worker[0]);
 	app_stack_halt(&stack);
 }

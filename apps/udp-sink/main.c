@@ -108,11 +108,10 @@ run_row(struct sink *s, enum sink_call call, uint32_t run)
 {
 	const struct sink_options *o = s->opt;
 	struct sink_row *r = &s->row;
-	uint64_t limit = o->duration_s * rte_get_tsc_hz();
+	uint64_t limit = o->duration_s * s->tsc_hz;
 	uint64_t since = rte_rdtsc();
 	uint64_t shown = since;
 	bool progress = isatty(STDERR_FILENO) != 0;
-	uint32_t turns = 0;
 
 	memset(r, 0, sizeof(*r));
 	while (r->count + r->faults < o->count && !app_stopped()) {
@@ -121,14 +120,11 @@ run_row(struct sink *s, enum sink_call call, uint32_t run)
 
 		if (got < 0 && got != -EFAULT)
 			app_fail("%s failed: %s.", sink_call_name(call), sl_strerror(got));
-		/* The clock is of no interest in a full run: look at it now and then, or when there
-		 * is time. */
-		if (got > 0 && ++turns % 64 != 0)
-			continue;
-		now = rte_rdtsc();
+		/* While datagrams come, the time of the last stamp is good enough. */
+		now = got > 0 ? r->last_tsc : rte_rdtsc();
 		if (limit != 0 && now - (r->first_count ? r->first_tsc : since) > limit)
 			break;
-		if (progress && now - shown > rte_get_tsc_hz() / PROGRESS_HZ) {
+		if (progress && now - shown > s->tsc_hz / PROGRESS_HZ) {
 			sink_print_progress(s, call, run, false);
 			shown = now;
 		}
@@ -176,11 +172,28 @@ start(struct sink *s, int eal_argc, char **argv)
 		app_stack_launch(s->stack);
 	else
 		app_stack_local(s->stack);
+	s->tsc_hz = rte_get_tsc_hz();
+	s->via = &sink_sockets_own;
 	app_stack_wait_ready(s->stack, &conf);
 	sl_udp_set_poll(s->stack->udp, 0, sink_poll, s);
 	sockets_open(s);
 	if (!app_stopped())
 		app_note("ready on port %u", o->port);
+}
+
+static void
+finish(struct sink *s)
+{
+	if (s->opt->kernel) {
+		close(s->fd);
+		return;
+	}
+	app_stack_halt(s->stack);
+	sink_print_end(s);
+	for (uint16_t i = 0; i < s->nsocks; i++)
+		sl_udp_close(s->socks[i], SL_INET_NO_WORKER);
+	app_stack_free(s->stack);
+	rte_eal_cleanup();
 }
 
 int
@@ -195,9 +208,13 @@ main(int argc, char **argv)
 	app_name_set("sluice-udp-sink");
 	sink_options_read(own_argc, own, &opt);
 	s->opt = &opt;
-	s->stack = &stack;
 	app_catch_signals();
-	start(s, eal_argc, argv);
+	if (opt.kernel) {
+		sink_kernel_open(s, eal_argc);
+	} else {
+		s->stack = &stack;
+		start(s, eal_argc, argv);
+	}
 	if (opt.check)
 		s->check = payload_check_create();
 	if (!sink_buffers_create(s) || (opt.check && s->check == NULL))
@@ -205,13 +222,8 @@ main(int argc, char **argv)
 	if (opt.connect)
 		peer_connect(s);
 	run_all(s);
-	app_stack_halt(s->stack);
-	sink_print_end(s);
-	for (uint16_t i = 0; i < s->nsocks; i++)
-		sl_udp_close(s->socks[i], SL_INET_NO_WORKER);
-	app_stack_free(s->stack);
+	finish(s);
 	sink_buffers_free(s);
 	payload_check_free(s->check);
-	rte_eal_cleanup();
 	return 0;
 }

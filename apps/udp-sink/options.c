@@ -34,7 +34,8 @@ enum {
 	OPT_ANY_DST,
 	OPT_PROMISCUOUS,
 	OPT_GATEWAY,
-	OPT_RCVBUF
+	OPT_RCVBUF,
+	OPT_KERNEL
 };
 
 static const struct option options[] = {{"recvmmsg", no_argument, NULL, OPT_CALL + SINK_RECVMMSG},
@@ -60,7 +61,8 @@ static const struct option options[] = {{"recvmmsg", no_argument, NULL, OPT_CALL
 	{"busy", no_argument, NULL, OPT_BUSY}, {"any-dst", no_argument, NULL, OPT_ANY_DST},
 	{"promiscuous", no_argument, NULL, OPT_PROMISCUOUS},
 	{"gateway", required_argument, NULL, OPT_GATEWAY},
-	{"rcvbuf", required_argument, NULL, OPT_RCVBUF}, {"help", no_argument, NULL, 'h'},
+	{"rcvbuf", required_argument, NULL, OPT_RCVBUF},
+	{"kernel", no_argument, NULL, OPT_KERNEL}, {"help", no_argument, NULL, 'h'},
 	{NULL, 0, NULL, 0}};
 
 static const char help[] =
@@ -69,6 +71,7 @@ static const char help[] =
 	"\n"
 	"  sluice-udp-sink --iface NAME --addr CIDR [options]     over a kernel interface\n"
 	"  sluice-udp-sink EAL-ARGUMENTS -- --addr CIDR [options] over DPDK ports\n"
+	"  sluice-udp-sink --kernel [--addr CIDR] [options]       on a socket of the host's kernel\n"
 	"\n"
 	"Where\n"
 	"  --iface NAME        kernel interface to receive on\n"
@@ -148,6 +151,9 @@ read_where(int opt, struct sink_options *o)
 		return true;
 	case OPT_BUSY:
 		o->busy = true;
+		return true;
+	case OPT_KERNEL:
+		o->kernel = true;
 		return true;
 	case OPT_RCVBUF:
 		o->rcvbuf = app_number("--rcvbuf", optarg, 1, 1ull << 40);
@@ -230,6 +236,25 @@ check_calls(struct sink_options *o)
 		"--recvmmsg, --recvmsg, --recvfrom and --read");
 }
 
+/* What the kernel's socket has no use for. */
+static void
+check_kernel(struct sink_options *o)
+{
+	const char *option = o->split				 ? "--split" :
+			     o->connect				 ? "--connect" :
+			     o->socks != 0			 ? "--reuse-port" :
+			     o->bad_ptr != 0			 ? "--use-bad-ptr" :
+			     o->recv_ttl			 ? "--recv-ttl" :
+			     o->recv_pktinfo			 ? "--recv-pktinfo" :
+			     o->stack.promiscuous || o->stack.any_dst ? "--promiscuous or --any-dst" :
+			     o->iface != NULL			 ? "--iface" :
+								   NULL;
+
+	if (option != NULL)
+		app_fail("%s is not for --kernel, which compares plain sockets: leave it out.", option);
+	o->calls[SINK_BURST] = false; /* the kernel has no such call */
+}
+
 static void
 check_clashes(const struct sink_options *o)
 {
@@ -284,5 +309,8 @@ sink_options_read(int argc, char **argv, struct sink_options *o)
 			read_what(opt, o);
 	}
 	check_calls(o);
-	check_clashes(o);
+	if (o->kernel)
+		check_kernel(o);
+	else
+		check_clashes(o);
 }

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <rte_cycles.h>
-
 #include "sink.h"
 
 /* Flows with gaps that a table names; JSON names more. */
@@ -35,9 +33,18 @@ static void
 drops_print(struct sink *s, bool json)
 {
 	struct drops d = {json, false};
-	uint64_t now[SL_OUTCOME_COUNT];
-	uint64_t missed = app_stack_missed(s->stack);
+	uint64_t now[SL_OUTCOME_COUNT] = {0};
+	uint64_t missed;
 
+	if (s->opt->kernel) {
+		missed = sink_kernel_drops(s);
+		drop(&d, "kernel", missed - s->missed);
+		if (!json && !d.any)
+			printf("-");
+		s->missed = missed;
+		return;
+	}
+	missed = app_stack_missed(s->stack);
 	sl_inet_outcomes(s->stack->inet, SL_INET_NO_WORKER, now);
 	for (int i = 0; i < SL_OUTCOME_COUNT; i++) {
 		const struct sl_outcome_info *info = sl_outcome_info((enum sl_outcome)i);
@@ -139,7 +146,7 @@ row_json(struct sink *s, enum sink_call call, uint32_t run, double ns, double pa
 	       ",\"ns_per_packet\":%.2f,\"pps\":%.0f,\"cycles_per_packet\":%.1f,"
 	       "\"payload\":%.1f,\"drops\":{",
 		sink_call_name(call), batched ? s->opt->batch : 1, run, r->count, ns,
-		ns > 0 ? 1e9 / ns : 0, ns * (double)rte_get_tsc_hz() / 1e9, payload);
+		ns > 0 ? 1e9 / ns : 0, ns * (double)s->tsc_hz / 1e9, payload);
 	drops_print(s, true);
 	printf("},\"calls\":%" PRIu64, r->calls);
 	if (s->opt->touch)
@@ -164,7 +171,7 @@ row_text(struct sink *s, enum sink_call call, uint32_t run, double ns, double pa
 		head();
 	call_label(s, call, label, sizeof(label));
 	printf("%-14s %4u %11" PRIu64 " %9.2f %11.0f %8.1f %8.1f  ", label, run, r->count, ns,
-		ns > 0 ? 1e9 / ns : 0, ns * (double)rte_get_tsc_hz() / 1e9, payload);
+		ns > 0 ? 1e9 / ns : 0, ns * (double)s->tsc_hz / 1e9, payload);
 	drops_print(s, false);
 	printf("\n");
 	if (s->opt->recv_ttl)
@@ -181,7 +188,7 @@ sink_print_row(struct sink *s, enum sink_call call, uint32_t run)
 {
 	const struct sink_row *r = &s->row;
 	double cycles = r->timed ? (double)(r->last_tsc - r->first_tsc) / (double)r->timed : 0;
-	double ns = cycles * 1e9 / (double)rte_get_tsc_hz();
+	double ns = cycles * 1e9 / (double)s->tsc_hz;
 	double payload = r->count ? (double)r->bytes / (double)r->count : 0;
 	uint64_t partial = s->outcomes[SL_RX_UDP_CSUM_PARTIAL];
 
@@ -228,7 +235,7 @@ void
 sink_print_progress(const struct sink *s, enum sink_call call, uint32_t run, bool last)
 {
 	const struct sink_row *r = &s->row;
-	double seconds = (double)(r->last_tsc - r->first_tsc) / (double)rte_get_tsc_hz();
+	double seconds = (double)(r->last_tsc - r->first_tsc) / (double)s->tsc_hz;
 	char label[32];
 
 	if (last) {

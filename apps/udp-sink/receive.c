@@ -155,7 +155,7 @@ do_recvmmsg(struct sink *s, unsigned int n)
 	n = RTE_MIN(n, o->batch);
 	arm(s, n);
 	arm_bad(s, n);
-	got = sl_udp_recvmmsg(s->sock, s->msgs, n, flags, o->timeout_ms >= 0 ? &timeout : NULL);
+	got = s->via->recvmmsg(s, n, flags, o->timeout_ms >= 0 ? &timeout : NULL);
 	for (int i = 0; i < got; i++) {
 		use_payload(s, s->iov[i].iov_base, s->msgs[i].msg_len);
 		if (s->msgs[i].msg_hdr.msg_control != NULL)
@@ -171,7 +171,7 @@ do_recvmsg(struct sink *s)
 
 	arm(s, 1);
 	arm_bad(s, 1);
-	len = sl_udp_recvmsg(s->sock, &s->msgs[0].msg_hdr, s->wait ? 0 : MSG_DONTWAIT);
+	len = s->via->recvmsg(s, s->wait ? 0 : MSG_DONTWAIT);
 	if (len < 0)
 		return (int)len;
 	use_payload(s, s->iov[0].iov_base, (size_t)len);
@@ -183,12 +183,10 @@ do_recvmsg(struct sink *s)
 static int
 do_recvfrom(struct sink *s)
 {
-	socklen_t name_len = sizeof(s->names[0]);
 	ssize_t len;
 
 	arm_bad(s, 1);
-	len = sl_udp_recvfrom(s->sock, s->iov[0].iov_base, SINK_BUF, s->wait ? 0 : MSG_DONTWAIT,
-		(struct sockaddr *)&s->names[0], &name_len);
+	len = s->via->recvfrom(s, s->wait ? 0 : MSG_DONTWAIT);
 	if (len < 0)
 		return (int)len;
 	use_payload(s, s->iov[0].iov_base, (size_t)len);
@@ -201,7 +199,7 @@ do_read(struct sink *s)
 	ssize_t len;
 
 	arm_bad(s, 1);
-	len = sl_udp_read(s->sock, s->iov[0].iov_base, SINK_BUF);
+	len = s->via->read(s);
 	if (len < 0)
 		return (int)len;
 	use_payload(s, s->iov[0].iov_base, (size_t)len);
@@ -231,15 +229,41 @@ do_burst(struct sink *s, unsigned int n)
 	return got;
 }
 
+static int
+own_recvmmsg(struct sink *s, unsigned int n, int flags, struct timespec *timeout)
+{
+	return sl_udp_recvmmsg(s->sock, s->msgs, n, flags, timeout);
+}
+
+static ssize_t
+own_recvmsg(struct sink *s, int flags)
+{
+	return sl_udp_recvmsg(s->sock, &s->msgs[0].msg_hdr, flags);
+}
+
+static ssize_t
+own_recvfrom(struct sink *s, int flags)
+{
+	socklen_t len = sizeof(s->names[0]);
+
+	return sl_udp_recvfrom(s->sock, s->iov[0].iov_base, SINK_BUF, flags,
+		(struct sockaddr *)&s->names[0], &len);
+}
+
+static ssize_t
+own_read(struct sink *s)
+{
+	return sl_udp_read(s->sock, s->iov[0].iov_base, SINK_BUF);
+}
+
 /* Nothing there: what the calls that do not wait leave to the caller. */
 static void
-idle(struct sink *s)
+own_idle(struct sink *s)
 {
 	char byte;
 	struct iovec iov = {&byte, 0};
 	struct msghdr peek = {.msg_iov = &iov, .msg_iovlen = 1};
 
-	s->drained = true;
 	s->turn = (uint16_t)((s->turn + 1) % s->nsocks);
 	s->sock = s->socks[s->turn];
 	if (s->stack->lcores == 0)
@@ -250,6 +274,9 @@ idle(struct sink *s)
 		/* recv_burst never waits; this does, for as long as SO_RCVTIMEO lets it. */
 		(void)!sl_udp_recvmsg(s->sock, &peek, MSG_PEEK);
 }
+
+const struct sink_sockets sink_sockets_own = {
+	own_recvmmsg, own_recvmsg, own_recvfrom, own_read, own_idle};
 
 int
 sink_receive(struct sink *s, enum sink_call call, uint64_t max)
@@ -287,7 +314,8 @@ sink_receive(struct sink *s, enum sink_call call, uint64_t max)
 		return got;
 	}
 	if (got == 0 || got == -EAGAIN || got == -EINTR) {
-		idle(s);
+		s->drained = true;
+		s->via->idle(s);
 		return 0;
 	}
 	return got;

@@ -41,6 +41,7 @@ struct sink_options {
 	bool json;
 	bool split;
 	bool busy;
+	bool kernel; /**< receive on the host's own sockets */
 	struct sl_addr peer;
 	uint16_t peer_port;
 	uint16_t port;
@@ -72,9 +73,29 @@ struct sink_row {
 	int ttl_max;
 };
 
+struct sink;
+
+/**
+ * Whose sockets the calls go to: ours (receive.c) or the host kernel's (kernel.c). Each call takes
+ * its messages and buffers from the sink, and returns what Linux's does, -errno for an error.
+ */
+struct sink_sockets {
+	int (*recvmmsg)(struct sink *s, unsigned int n, int flags, struct timespec *timeout);
+	ssize_t (*recvmsg)(struct sink *s, int flags);
+	ssize_t (*recvfrom)(struct sink *s, int flags);
+	ssize_t (*read)(struct sink *s);
+	void (*idle)(struct sink *s); /**< nothing was there */
+};
+
+extern const struct sink_sockets sink_sockets_own;
+extern const struct sink_sockets sink_sockets_kernel;
+
 struct sink {
 	const struct sink_options *opt;
-	struct app_stack *stack;
+	const struct sink_sockets *via;
+	uint64_t tsc_hz;
+	struct app_stack *stack; /**< NULL with --kernel */
+	int fd;			 /**< the kernel's socket with --kernel */
 	struct sl_udp_sock *socks[SINK_SOCKS_MAX];
 	uint16_t nsocks;
 	uint16_t turn;		  /**< socket whose turn it is */
@@ -95,6 +116,11 @@ struct sink {
 	uint8_t (*control)[SINK_CONTROL];
 	uint8_t *bufs; /**< SINK_BATCH_MAX of SINK_STRIDE bytes */
 };
+
+/** Open the kernel's socket as the options say; mistakes end the program. */
+void sink_kernel_open(struct sink *s, int eal_argc);
+/** Datagrams that the kernel's socket dropped so far: no room, or a bad checksum. */
+uint64_t sink_kernel_drops(const struct sink *s);
 
 /** Read the options; mistakes end the program. */
 void sink_options_read(int argc, char **argv, struct sink_options *opt);

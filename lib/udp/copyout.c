@@ -22,6 +22,12 @@
 /* Most segments of one payload; a datagram of 64 KiB in mbufs of 1 KiB has 64. */
 #define SEGMENTS_MAX 128
 
+void
+udp_copy_long(uint8_t *to, const uint8_t *from, size_t n)
+{
+	rte_memcpy(to, from, n);
+}
+
 int
 udp_put(const struct sl_udp_sock *s, void *user, const void *from, size_t n)
 {
@@ -50,6 +56,21 @@ udp_get(const struct sl_udp_sock *s, void *to, const void *user, size_t n)
 		return 0;
 	}
 	return process_vm_readv(s->pid, &local, 1, &remote, 1, 0) == (ssize_t)n ? 0 : -EFAULT;
+}
+
+int
+udp_put_all(const struct sl_udp_sock *s, const struct iovec *to, const struct iovec *from, size_t n)
+{
+	size_t total = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		total += from[i].iov_len;
+		if (!s->conf.guarded)
+			memcpy(to[i].iov_base, from[i].iov_base, from[i].iov_len);
+	}
+	if (!s->conf.guarded)
+		return 0;
+	return process_vm_writev(s->pid, from, n, to, n, 0) == (ssize_t)total ? 0 : -EFAULT;
 }
 
 int

@@ -6,8 +6,9 @@
  * From a burst of datagrams to sockets. A lookup goes from the most to the least specific: the flow
  * table if the port has connected sockets, then the port's bindings, where an exact address beats
  * "any" and AF_INET beats AF_INET6; several that share address and port by SO_REUSEPORT are chosen
- * among by a hash of the flow. Where the answer does not depend on the sender, it is kept for the
- * next datagram to the same address and port, also across bursts, until the generation changes.
+ * among by a hash of the flow. The last answer is kept for the next datagram, also across bursts,
+ * until the generation changes: for the same address and port, and where connected or sharing
+ * sockets make it depend on the sender, for the same flow.
  */
 #include <string.h>
 
@@ -101,26 +102,32 @@ find(const struct sl_udp *udp, struct udp_worker *w, const struct sl_dgram *d)
 	const struct udp_port *port = &udp->port[d->dport];
 	bool connected = sl_load_relaxed(&port->connected) != 0;
 	struct sl_udp_sock *sock = connected ? find_connected(udp, d) : NULL;
-	uint32_t same;
+	uint32_t same = 0;
 
-	if (sock != NULL)
-		return sock;
-	sock = find_bound(port, d, &same);
-	if (!connected && same <= 1) {
-		w->valid = true;
-		w->dport = d->dport;
-		memcpy(&w->dst, d->dst, sizeof(w->dst));
-		w->sock = sock;
-	}
+	if (sock == NULL)
+		sock = find_bound(port, d, &same);
+	w->valid = true;
+	w->by_flow = connected || same > 1;
+	w->sock = sock;
+	w->dport = d->dport;
+	w->sport = d->sport;
+	memcpy(&w->dst, d->dst, sizeof(w->dst));
+	memcpy(&w->src, d->src, sizeof(w->src));
 	return sock;
+}
+
+static inline bool
+is_last(const struct udp_worker *w, const struct sl_dgram *d)
+{
+	if (!w->valid || w->dport != d->dport || !udp_addr_equal(&w->dst, d->dst))
+		return false;
+	return !w->by_flow || (w->sport == d->sport && udp_addr_equal(&w->src, d->src));
 }
 
 static inline struct sl_udp_sock *
 lookup(const struct sl_udp *udp, struct udp_worker *w, const struct sl_dgram *d)
 {
-	if (SL_LIKELY(w->valid && w->dport == d->dport && udp_addr_equal(&w->dst, d->dst)))
-		return w->sock;
-	return find(udp, w, d);
+	return SL_LIKELY(is_last(w, d)) ? w->sock : find(udp, w, d);
 }
 
 /* Where the payload lies, for the reader to copy from without a look at the mbuf; 0: in segments.

@@ -125,24 +125,49 @@ udp_msg_check(const struct sl_udp_sock *s, const struct msghdr *user)
 	return ret == 0 ? udp_iov_get(s, &m, room, &iov) : ret;
 }
 
+/* What is to be written back into the caller's message, in Linux's order. */
+struct pieces {
+	struct iovec to[5];
+	struct iovec from[5];
+	size_t n;
+};
+
+static void
+add_piece(struct pieces *p, void *to, void *from, size_t len)
+{
+	p->to[p->n] = (struct iovec){.iov_base = to, .iov_len = len};
+	p->from[p->n++] = (struct iovec){.iov_base = from, .iov_len = len};
+}
+
 /* All of the result but the payload. */
 static int
 fill_rest(const struct sl_udp_sock *s, const struct sl_dgram *d, const struct msghdr *m,
-	struct msghdr *user, int flags)
+	struct msghdr *user, unsigned int *len, const struct udp_filled *out)
 {
-	struct control c = {.at = m->msg_control, .left = m->msg_controllen, .flags = flags};
+	struct control c = {.at = m->msg_control,
+		.left = m->msg_controllen,
+		.flags = out->truncated ? MSG_TRUNC : 0};
+	unsigned int result = (unsigned int)out->len;
+	struct pieces p = {.n = 0};
+	struct sockaddr_storage sa;
+	struct sl_addr src;
+	socklen_t whole;
 	size_t used;
-	int ret = 0;
 
 	put_control(s, d, &c);
 	used = (size_t)(c.at - (uint8_t *)m->msg_control);
-	if (m->msg_name != NULL)
-		ret = udp_put_name(s, d, m->msg_name, &user->msg_namelen);
-	if (ret == 0)
-		ret = udp_put(s, &user->msg_flags, &c.flags, sizeof(c.flags));
-	if (ret == 0)
-		ret = udp_put(s, &user->msg_controllen, &used, sizeof(used));
-	return ret;
+	if (m->msg_name != NULL) {
+		memcpy(&src, d->src, sizeof(src));
+		whole = udp_addr_put(s, &src, d->sport, d->port, &sa);
+		if (m->msg_namelen != 0)
+			add_piece(&p, m->msg_name, &sa, RTE_MIN(m->msg_namelen, whole));
+		add_piece(&p, &user->msg_namelen, &whole, sizeof(whole));
+	}
+	add_piece(&p, &user->msg_flags, &c.flags, sizeof(c.flags));
+	add_piece(&p, &user->msg_controllen, &used, sizeof(used));
+	if (len != NULL)
+		add_piece(&p, len, &result, sizeof(result));
+	return udp_put_all(s, p.to, p.from, p.n);
 }
 
 int
@@ -151,7 +176,6 @@ udp_msg_fill(const struct sl_udp_sock *s, const struct sl_dgram *d, struct msghd
 {
 	struct iovec room[UDP_IOV_MAX];
 	const struct iovec *iov;
-	unsigned int result;
 	struct msghdr m;
 	size_t copied;
 	int ret;
@@ -165,11 +189,8 @@ udp_msg_fill(const struct sl_udp_sock *s, const struct sl_dgram *d, struct msghd
 	ret = udp_scatter(s, d, iov, m.msg_iovlen, &copied);
 	out->truncated = copied < d->len;
 	out->len = flags & MSG_TRUNC ? d->len : copied;
-	result = (unsigned int)out->len;
 	if (ret == 0)
-		ret = fill_rest(s, d, &m, user, out->truncated ? MSG_TRUNC : 0);
-	if (ret == 0 && len != NULL)
-		ret = udp_put(s, len, &result, sizeof(result));
+		ret = fill_rest(s, d, &m, user, len, out);
 	out->lost = ret != 0;
 	return ret;
 }

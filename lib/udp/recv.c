@@ -14,7 +14,6 @@
 
 #include <rte_common.h>
 #include <rte_mbuf.h>
-#include <rte_memcpy.h>
 #include <rte_prefetch.h>
 
 #include "sl_udpq_mbuf.h"
@@ -85,17 +84,21 @@ static inline __attribute__((always_inline)) bool
 fill_fast(const struct sl_udp_sock *s, const struct sl_dgram *d, struct msghdr *m, int flags,
 	struct udp_filled *out)
 {
-	const struct iovec *iov = m->msg_iov;
+	const struct iovec *iov;
 	size_t n = d->len;
 
-	if (SL_UNLIKELY(!s->plain || d->aux == 0 || m->msg_iovlen != 1 || iov->iov_len > SSIZE_MAX))
+	/* A guarded socket's message may be no memory: nothing of it is read before this test. */
+	if (SL_UNLIKELY(!s->plain || d->aux == 0))
+		return false;
+	iov = m->msg_iov;
+	if (SL_UNLIKELY(m->msg_iovlen != 1 || iov->iov_len > SSIZE_MAX))
 		return false;
 	if (SL_UNLIKELY(m->msg_name != NULL) && !name_fast(s, d, m))
 		return false;
 	out->truncated = iov->iov_len < n;
 	if (SL_UNLIKELY(out->truncated))
 		n = iov->iov_len;
-	rte_memcpy(iov->iov_base, (const void *)(uintptr_t)d->aux, n);
+	udp_copy(iov->iov_base, (const uint8_t *)(uintptr_t)d->aux, n);
 	out->len = flags & MSG_TRUNC ? d->len : n;
 	m->msg_controllen = 0;
 	m->msg_flags = out->truncated ? MSG_TRUNC : 0;

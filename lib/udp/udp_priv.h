@@ -17,7 +17,9 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
+#include <rte_common.h>
 #include <rte_hash.h>
+#include <rte_memcpy.h>
 #include <rte_seqcount.h>
 
 #include "sl_assert.h"
@@ -67,8 +69,11 @@ struct udp_key {
 struct udp_worker {
 	struct sl_udp_sock *sock SL_CACHE_ALIGNED; /* NULL: nobody is bound there */
 	struct sl_addr dst;
+	struct sl_addr src;
 	uint16_t dport;
+	uint16_t sport;
 	bool valid;
+	bool by_flow; /* the answer holds for that sender only */
 	uint32_t generation;
 	void (*poll)(void *arg);
 	void *arg;
@@ -208,10 +213,40 @@ void udp_socks_free(struct sl_udp *udp);
 /** Free what was unlinked before that mark, which a grace period has covered. Layer's lock. */
 void udp_retired_free(struct sl_udp *udp, const struct udp_retired *until);
 
+/** copyout.c: more than 64 bytes. */
+void udp_copy_long(uint8_t *to, const uint8_t *from, size_t n);
+
+/**
+ * Copy a payload. Most are short: up to 64 bytes are two fixed-size copies, from either end, which
+ * overlap in the middle.
+ */
+static __rte_always_inline void
+udp_copy(uint8_t *to, const uint8_t *from, size_t n)
+{
+	if (n > 64) {
+		udp_copy_long(to, from, n);
+	} else if (n > 32) {
+		rte_mov32(to, from);
+		rte_mov32(to + n - 32, from + n - 32);
+	} else if (n >= 16) {
+		rte_mov16(to, from);
+		rte_mov16(to + n - 16, from + n - 16);
+	} else if (n >= 8) {
+		__builtin_memcpy(to, from, 8);
+		__builtin_memcpy(to + n - 8, from + n - 8, 8);
+	} else {
+		while (n-- > 0)
+			to[n] = from[n];
+	}
+}
+
 /* copyout.c */
 /** Copy to, or from, the caller's memory: 0, or -EFAULT if the socket is guarded. */
 int udp_put(const struct sl_udp_sock *s, void *user, const void *from, size_t n);
 int udp_get(const struct sl_udp_sock *s, void *to, const void *user, size_t n);
+/** Several at once, in order, up to the first that faults. `to` is the caller's memory. */
+int udp_put_all(
+	const struct sl_udp_sock *s, const struct iovec *to, const struct iovec *from, size_t n);
 /** Does a copy between our own buffers work at all here? 0 or -errno. */
 int udp_guard_probe(pid_t pid);
 /** Take the iovec array in and check it. `room` has 1024 entries. 0; -EMSGSIZE; -EINVAL; -EFAULT.

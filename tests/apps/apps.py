@@ -62,9 +62,9 @@ class Bed(wire.Wire):
 class Sink:
     """A running sink. finish() waits for its end and returns its rows."""
 
-    def __init__(self, bed, options, prefix, ready):
+    def __init__(self, bed, options, prefix, ready, path=None):
         self.process = subprocess.Popen(
-            ['ip', 'netns', 'exec', bed.b, *prefix, bed.sink_path, *options],
+            ['ip', 'netns', 'exec', bed.b, *prefix, path or bed.sink_path, *options],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         bed.probes.append(self)
         self.err = b''
@@ -93,6 +93,7 @@ class Sink:
         self.out, self.err = out.decode(), (self.err + err).decode()
         assert self.process.returncode == status, \
             f'exit status {self.process.returncode}: {self.err}'
+        assert 'did not come back' not in self.err, self.err
         lines = [json.loads(line) for line in self.out.splitlines()]
         assert lines and lines[-1]['call'] == 'end', self.out
         self.end = lines[-1]
@@ -110,12 +111,19 @@ class Sink:
             shutil.rmtree(f'{RUNTIME}/sluice-udp-sink-{self.process.pid}', ignore_errors=True)
 
 
-def leftovers():
-    """What programs that are gone have left in the file system."""
+def runtime_dirs():
     try:
-        return [d for d in os.listdir(RUNTIME) if d.startswith('sluice-udp-')]
+        return {d for d in os.listdir(RUNTIME) if d.startswith('sluice-udp-')}
     except FileNotFoundError:
-        return []
+        return set()
+
+
+BEFORE = runtime_dirs()
+
+
+def leftovers():
+    """What programs that have ended since have left in the file system."""
+    return [d for d in runtime_dirs() - BEFORE if not os.path.exists(f'/proc/{d.split("-")[-1]}')]
 
 
 def drops(row):

@@ -214,6 +214,31 @@ def case_memory(cases, bed):
         f.write(before)
 
 
+def case_kernel(cases, bed):
+    """The same rows from the host kernel's socket, which has the address for once."""
+    apps.wire.sh('ip', '-n', bed.b, 'addr', 'add', apps.V4 + '/24', 'dev', 'wb')
+    try:
+        with cases('--kernel: a row for each call that the kernel has'):
+            sink = apps.Sink(bed, ['--kernel', *ADDR4, '--json', '--count', '500'], (), True)
+            bed.flood('--count', '2000', '--size', '100')
+            out, err = sink.process.communicate(timeout=apps.PATIENCE_S)
+            rows = [json.loads(line) for line in out.splitlines()]
+            assert sink.process.returncode == 0, err
+            assert [(r['call'], r['count'], r['payload'], r['drops']) for r in rows] == \
+                [(call, 500, 100.0, {}) for call in CALLS[:4]], rows
+        with cases('--kernel: what does not fit the buffer is counted'):
+            sink = apps.Sink(bed, ['--kernel', *ADDR4, '--json', '--recvmsg', '--rcvbuf', '1',
+                                   '--duration', '1'], (), True)
+            sink.process.send_signal(signal.SIGSTOP)
+            bed.flood('--count', '1000')
+            sink.process.send_signal(signal.SIGCONT)
+            out, _ = sink.process.communicate(timeout=apps.PATIENCE_S)
+            row = json.loads(out)
+            assert row['count'] > 0 and row['count'] + row['drops']['kernel'] == 1000, row
+    finally:
+        apps.wire.sh('ip', '-n', bed.b, 'addr', 'del', apps.V4 + '/24', 'dev', 'wb')
+
+
 def run(cases, bed):
     case_rows(cases, bed)
     case_ends(cases, bed)
@@ -221,6 +246,7 @@ def run(cases, bed):
     case_progress(cases, bed)
     case_sums(cases, bed)
     case_memory(cases, bed)
+    case_kernel(cases, bed)
     with cases('still nothing is left in the file system'):
         assert apps.leftovers() == [], apps.leftovers()
     sys.stdout.flush()

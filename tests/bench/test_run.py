@@ -36,9 +36,13 @@ def rows_of(text):
 
 
 def cases():
-    return [f'{kind}/{where}/{size}/{touch}' for kind in ('many', 'fewest', 'one')
-            for where in ('other-core', 'same-core') for size in (64, 1472)
-            for touch in ('no-touch', 'copy')]
+    found = []
+    for kind in ('many', 'fewest', 'one'):
+        for where in ('other-core', 'same-core'):
+            found.append(f'{kind}/{where}/queue-only/64/no-touch')
+            found += [f'{kind}/{where}/{lookup}/{size}/{touch}' for lookup in ('unconnected', 'connected')
+                      for size in (64, 1472) for touch in ('no-touch', 'copy')]
+    return found
 
 
 def check_side(name, row):
@@ -99,10 +103,10 @@ def test_all(bench):
 
 
 def test_options(bench):
-    status, out, err = run(bench, 'udpq', '--json', '--seconds', '0.2', '--filter', 'one/same-core/64/c',
+    status, out, err = run(bench, 'udpq', '--json', '--seconds', '0.2', '--filter', 'one/same-core/connected/64/c',
                            '--flood')
-    check('filter', status == 0 and {r['case'] for r in rows_of(out)} == {'one/same-core/64/copy'}, err)
-    status, out, _ = run(bench, 'udpq', '--seconds', '0.2', '--filter', 'one/same-core/64/c')
+    check('filter', status == 0 and {r['case'] for r in rows_of(out)} == {'one/same-core/connected/64/copy'}, err)
+    status, out, _ = run(bench, 'udpq', '--seconds', '0.2', '--filter', 'one/same-core/connected/64/c')
     check('table', status == 0 and out.startswith('case ') and '{' not in out, out)
     for bad, word in ((['udpq', '--seconds', 'x'], 'x'), (['udpq', '--seconds', '0'], '0'),
                       (['udpq', 'more'], 'more'), (['nothing'], 'nothing'), (['udpq', '--no'], '--no'),
@@ -119,7 +123,7 @@ def test_eal_arguments(bench):
                            f'--file-prefix=bench-run-{os.getpid()}', '--', 'udpq', '--json', '--seconds',
                            '0.3', '--filter', 'one/')
     rows = rows_of(out)
-    check('one lcore', status == 0 and len(rows) == 4 + 4 * 3, err or rows)
+    check('one lcore', status == 0 and len(rows) == 9 + 9 * 3, err or rows)
     check('one lcore, other core', all(r['unit'] == 'skipped' and 'one lcore' in r['note']
           for r in rows if 'other-core' in r['case']), rows)
 

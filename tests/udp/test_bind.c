@@ -30,7 +30,7 @@ struct pair {
 
 static const char *const addrs4[] = {"0.0.0.0", TU_US, TU_US2, "203.0.113.7", "224.0.0.9",
 	"255.255.255.255"};
-static const char *const addrs6[] = {"::", TU_US6, "::ffff:0.0.0.0", "::ffff:" TU_US,
+static const char *const addrs6[] = {"::", TU_US6, "::ffff:0.0.0.0", ("::ffff:" TU_US),
 	"2001:db8:9::9", "::ffff:203.0.113.7"};
 
 static struct kind kinds[64];

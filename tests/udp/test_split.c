@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "sl_test_pool.h"
 #include "udp_priv.h"
 #include "udp_test.h"
 
@@ -319,6 +320,10 @@ main(int argc, char **argv)
 	seed = argc > 1 ? (uint32_t)atoi(argv[1]) : (uint32_t)time(NULL);
 	printf("seed %u\n", seed);
 	tu_eal(argv[0]);
+	rte_mempool_free(tu_pool);
+	tu_pool = rte_pktmbuf_pool_create_by_ops("tu_mutex", TU_MBUFS, 0, 0,
+		RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY, TEST_POOL_OPS);
+	REQUIRE(tu_pool != NULL);
 	tu_port();
 	tu_stack(WORKERS, tu_pool);
 	sl_inet_worker_offline(tu_inet, 0); /* the main thread is none of the workers */
