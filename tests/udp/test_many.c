@@ -24,6 +24,7 @@
 #include "sl_inet.h"
 #include "sl_shared.h"
 #include "sl_test.h"
+#include "sl_test_pool.h"
 #include "sl_udp.h"
 
 #define FLOWS 4u
@@ -255,7 +256,8 @@ main(int argc, char **argv)
 	if (argc > 1)
 		total = strtoull(argv[1], NULL, 10) / 2;
 	REQUIRE(total > 0 && eal_start() >= 0);
-	pool = rte_pktmbuf_pool_create("wire", MBUFS, 256, 0, 512, SOCKET_ID_ANY);
+	pool = rte_pktmbuf_pool_create_by_ops(
+		"wire", MBUFS, 256, 0, 512, SOCKET_ID_ANY, TEST_POOL_OPS_TSAN);
 	REQUIRE(pool != NULL);
 	port_start();
 	SL_TEST_RUN(a_queue_larger_than_the_pool_loses_none);
