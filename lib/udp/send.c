@@ -30,7 +30,8 @@ take(const struct sl_udp_sock *s, struct source *from, uint8_t *to, size_t n)
 	while (n > 0 && ret == 0) {
 		size_t k = RTE_MIN(n, from->iov->iov_len - from->at);
 
-		ret = udp_get(s, to, (const uint8_t *)from->iov->iov_base + from->at, k);
+		if (k > 0) /* an empty piece may have no address at all */
+			ret = udp_get(s, to, (const uint8_t *)from->iov->iov_base + from->at, k);
 		to += k;
 		n -= k;
 		from->at += k;
