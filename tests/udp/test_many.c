@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <rte_eal.h>
 #include <rte_ethdev.h>
@@ -234,7 +235,7 @@ static int
 eal_start(void)
 {
 	static char text[] = "test --no-huge -m 256 --no-pci --no-telemetry --vdev net_null0 --lcores";
-	char *args[16], lcores[48] = "0,1";
+	char *args[16], lcores[48], prefix[48];
 	int cpu[2] = {-1, -1}, count = 0, n = 0;
 	cpu_set_t cpus;
 
@@ -246,6 +247,9 @@ eal_start(void)
 	for (char *word = strtok(text, " "); word != NULL; word = strtok(NULL, " "))
 		args[n++] = word;
 	args[n++] = lcores;
+	/* Another program of DPDK's may run on this machine. */
+	snprintf(prefix, sizeof(prefix), "--file-prefix=test_many%d", (int)getpid());
+	args[n++] = prefix;
 	args[n] = NULL;
 	return rte_eal_init(n, args);
 }
