@@ -184,7 +184,8 @@ deliver_mixed(struct udp_worker *w, uint16_t worker, const struct sl_dgram *d, u
 	}
 }
 
-/* How many from the front go where the last lookup went: nearly always all. */
+/* How many from the front go where the last lookup went, if that did not depend on the sender: nearly
+ * always all. */
 static uint16_t
 run_of_last(const struct udp_worker *w, struct sl_dgram *d, uint16_t n)
 {
@@ -192,7 +193,7 @@ run_of_last(const struct udp_worker *w, struct sl_dgram *d, uint16_t n)
 	const uint16_t dport = w->dport;
 	uint16_t i;
 
-	if (SL_UNLIKELY(!w->valid))
+	if (SL_UNLIKELY(!w->valid || w->by_flow))
 		return 0;
 	for (i = 0; i < n; i++) {
 		if (SL_UNLIKELY(d[i].dport != dport || !udp_addr_equal(&dst, d[i].dst)))
