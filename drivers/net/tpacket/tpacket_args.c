@@ -16,7 +16,10 @@ struct number {
 	uint32_t low, high;
 };
 
-#define NUMBER(key, member, low, high) {key, offsetof(struct tpacket_args, member), low, high}
+#define NUMBER(key, member, low, high)                                                             \
+	{                                                                                          \
+		key, offsetof(struct tpacket_args, member), low, high                              \
+	}
 
 static const struct number numbers[] = {
 	NUMBER("qpairs", qpairs, 1, TPACKET_QUEUES_MAX),
@@ -36,8 +39,12 @@ static const struct {
 	const char *name;
 	uint32_t mode;
 } modes[] = {
-	{"hash", PACKET_FANOUT_HASH}, {"lb", PACKET_FANOUT_LB},   {"cpu", PACKET_FANOUT_CPU},
-	{"rollover", PACKET_FANOUT_ROLLOVER}, {"rnd", PACKET_FANOUT_RND}, {"qm", PACKET_FANOUT_QM},
+	{"hash", PACKET_FANOUT_HASH},
+	{"lb", PACKET_FANOUT_LB},
+	{"cpu", PACKET_FANOUT_CPU},
+	{"rollover", PACKET_FANOUT_ROLLOVER},
+	{"rnd", PACKET_FANOUT_RND},
+	{"qm", PACKET_FANOUT_QM},
 };
 
 const char *
@@ -67,9 +74,9 @@ parse_number(const char *key, const char *value, void *opaque)
 		return -EINVAL;
 	n = value == NULL ? 0 : strtoul(value, &end, 0);
 	if (value == NULL || end == value || *end != '\0' || value[0] == '-' || n < number->low ||
-	    n > number->high) {
+		n > number->high) {
 		TPACKET_LOG(ERR, "%s=%s: must be a number from %u to %u", key,
-			    value == NULL ? "" : value, number->low, number->high);
+			value == NULL ? "" : value, number->low, number->high);
 		return -EINVAL;
 	}
 	n32 = (uint32_t)n;
@@ -90,7 +97,7 @@ parse_mode(const char *key, const char *value, void *opaque)
 		}
 	}
 	TPACKET_LOG(ERR, "%s=%s: must be hash, lb, cpu, rollover, rnd or qm", key,
-		    value == NULL ? "" : value);
+		value == NULL ? "" : value);
 	return -EINVAL;
 }
 
@@ -101,7 +108,7 @@ parse_iface(const char *key, const char *value, void *opaque)
 
 	if (value == NULL || value[0] == '\0' || strlen(value) >= sizeof(args->iface)) {
 		TPACKET_LOG(ERR, "%s=%s: must be an interface name of 1 to %zu characters", key,
-			    value == NULL ? "" : value, sizeof(args->iface) - 1);
+			value == NULL ? "" : value, sizeof(args->iface) - 1);
 		return -EINVAL;
 	}
 	memcpy(args->iface, value, strlen(value) + 1);
@@ -143,9 +150,20 @@ int
 tpacket_args_parse(const char *text, struct tpacket_args *out)
 {
 	static const char *const keys[] = {
-		"iface", "qpairs", "tpver", "blocksz", "framesz", "framecnt", "qdisc_bypass",
-		"fanout_mode", "fanout_group", "vnet_hdr", "ignore_outgoing", "promisc",
-		"busy_poll", NULL,
+		"iface",
+		"qpairs",
+		"tpver",
+		"blocksz",
+		"framesz",
+		"framecnt",
+		"qdisc_bypass",
+		"fanout_mode",
+		"fanout_group",
+		"vnet_hdr",
+		"ignore_outgoing",
+		"promisc",
+		"busy_poll",
+		NULL,
 	};
 	struct rte_kvargs *kv;
 	int ret;
@@ -153,9 +171,11 @@ tpacket_args_parse(const char *text, struct tpacket_args *out)
 	set_defaults(out);
 	kv = rte_kvargs_parse(text, keys);
 	if (kv == NULL) {
-		TPACKET_LOG(ERR, "cannot read the arguments '%s': known are iface, qpairs, tpver, "
-			    "blocksz, framesz, framecnt, qdisc_bypass, fanout_mode, fanout_group, "
-			    "vnet_hdr, ignore_outgoing, promisc and busy_poll, as key=value", text);
+		TPACKET_LOG(ERR,
+			"cannot read the arguments '%s': known are iface, qpairs, tpver, "
+			"blocksz, framesz, framecnt, qdisc_bypass, fanout_mode, fanout_group, "
+			"vnet_hdr, ignore_outgoing, promisc and busy_poll, as key=value",
+			text);
 		return -EINVAL;
 	}
 	ret = process_all(kv, out);

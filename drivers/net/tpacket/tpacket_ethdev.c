@@ -25,19 +25,20 @@ RTE_LOG_REGISTER(tpacket_logtype, pmd.net.tpacket, NOTICE)
 
 #define RX_OFFLOADS                                                                                \
 	(RTE_ETH_RX_OFFLOAD_VLAN_STRIP | RTE_ETH_RX_OFFLOAD_IPV4_CKSUM |                           \
-	 RTE_ETH_RX_OFFLOAD_UDP_CKSUM | RTE_ETH_RX_OFFLOAD_TCP_CKSUM | RTE_ETH_RX_OFFLOAD_SCATTER | \
-	 RTE_ETH_RX_OFFLOAD_TIMESTAMP)
+		RTE_ETH_RX_OFFLOAD_UDP_CKSUM | RTE_ETH_RX_OFFLOAD_TCP_CKSUM |                      \
+		RTE_ETH_RX_OFFLOAD_SCATTER | RTE_ETH_RX_OFFLOAD_TIMESTAMP)
 #define TX_OFFLOADS                                                                                \
 	(RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_VLAN_INSERT |                          \
-	 RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM |                            \
-	 RTE_ETH_TX_OFFLOAD_TCP_CKSUM)
+		RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM |                     \
+		RTE_ETH_TX_OFFLOAD_TCP_CKSUM)
 #define HASH_TYPES (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP | RTE_ETH_RSS_TCP)
 
 #define MTU_MIN 68
 #define MTU_MAX (UINT16_MAX - 22)
 #define SEGMENTS_MAX 128
 
-/* ---- what it can do --------------------------------------------------------------------------- */
+/* ---- what it can do ---------------------------------------------------------------------------
+ */
 
 /* Datagram segmentation over packet sockets came with Linux 6.2. */
 static bool
@@ -78,15 +79,20 @@ infos_get(struct rte_eth_dev *dev, struct rte_eth_dev_info *info)
 	if (port->args.fanout_mode == PACKET_FANOUT_HASH)
 		info->flow_type_rss_offloads = HASH_TYPES;
 	info->speed_capa = RTE_ETH_LINK_SPEED_AUTONEG;
-	info->dev_capa = RTE_ETH_DEV_CAPA_RUNTIME_RX_QUEUE_SETUP |
-			 RTE_ETH_DEV_CAPA_RUNTIME_TX_QUEUE_SETUP;
+	info->dev_capa =
+		RTE_ETH_DEV_CAPA_RUNTIME_RX_QUEUE_SETUP | RTE_ETH_DEV_CAPA_RUNTIME_TX_QUEUE_SETUP;
 	info->rx_desc_lim = (struct rte_eth_desc_lim){.nb_max = 32768, .nb_min = 2, .nb_align = 1};
-	info->tx_desc_lim = (struct rte_eth_desc_lim){
-		.nb_max = 32768, .nb_min = 2, .nb_align = 1, .nb_seg_max = SEGMENTS_MAX,
+	info->tx_desc_lim = (struct rte_eth_desc_lim){.nb_max = 32768,
+		.nb_min = 2,
+		.nb_align = 1,
+		.nb_seg_max = SEGMENTS_MAX,
 		.nb_mtu_seg_max = SEGMENTS_MAX};
 	info->default_rxportconf = (struct rte_eth_dev_portconf){
-		.burst_size = 32, .ring_size = TPACKET_DESC_DEFAULT, .nb_queues = 1};
-	info->default_txportconf = info->default_rxportconf;
+		.burst_size = 32, .ring_size = TPACKET_RX_DESC_DEFAULT, .nb_queues = 1};
+	/* The kernel is done with most frames when the call returns: a short ring stays in the
+	 * cache. */
+	info->default_txportconf = (struct rte_eth_dev_portconf){
+		.burst_size = 32, .ring_size = TPACKET_TX_DESC_DEFAULT, .nb_queues = 1};
 	return 0;
 }
 
@@ -94,10 +100,20 @@ static const uint32_t *
 ptypes_get(struct rte_eth_dev *dev)
 {
 	static const uint32_t types[] = {
-		RTE_PTYPE_L2_ETHER, RTE_PTYPE_L2_ETHER_ARP, RTE_PTYPE_L2_ETHER_VLAN,
-		RTE_PTYPE_L2_ETHER_QINQ, RTE_PTYPE_L3_IPV4, RTE_PTYPE_L3_IPV4_EXT,
-		RTE_PTYPE_L3_IPV6, RTE_PTYPE_L3_IPV6_EXT, RTE_PTYPE_L4_TCP, RTE_PTYPE_L4_UDP,
-		RTE_PTYPE_L4_SCTP, RTE_PTYPE_L4_ICMP, RTE_PTYPE_L4_FRAG, RTE_PTYPE_L4_NONFRAG,
+		RTE_PTYPE_L2_ETHER,
+		RTE_PTYPE_L2_ETHER_ARP,
+		RTE_PTYPE_L2_ETHER_VLAN,
+		RTE_PTYPE_L2_ETHER_QINQ,
+		RTE_PTYPE_L3_IPV4,
+		RTE_PTYPE_L3_IPV4_EXT,
+		RTE_PTYPE_L3_IPV6,
+		RTE_PTYPE_L3_IPV6_EXT,
+		RTE_PTYPE_L4_TCP,
+		RTE_PTYPE_L4_UDP,
+		RTE_PTYPE_L4_SCTP,
+		RTE_PTYPE_L4_ICMP,
+		RTE_PTYPE_L4_FRAG,
+		RTE_PTYPE_L4_NONFRAG,
 		RTE_PTYPE_UNKNOWN,
 	};
 
@@ -120,7 +136,8 @@ ptypes_set(struct rte_eth_dev *dev, uint32_t mask)
 	return 0;
 }
 
-/* ---- interrupt mode ------------------------------------------------------------------------------ */
+/* ---- interrupt mode
+ * ------------------------------------------------------------------------------ */
 
 /* Each queue is an epoll instance of its own, so that the application's registration outlives the
  * queue's socket. */
@@ -134,7 +151,7 @@ intr_open(struct rte_eth_dev *dev)
 	if (dev->intr_handle == NULL)
 		dev->intr_handle = rte_intr_instance_alloc(RTE_INTR_INSTANCE_F_PRIVATE);
 	if (dev->intr_handle == NULL ||
-	    rte_intr_vec_list_alloc(dev->intr_handle, "tpacket", n) != 0)
+		rte_intr_vec_list_alloc(dev->intr_handle, "tpacket", n) != 0)
 		return -ENOMEM;
 	rte_intr_type_set(dev->intr_handle, RTE_INTR_HANDLE_VDEV);
 	rte_intr_nb_efd_set(dev->intr_handle, n);
@@ -177,7 +194,8 @@ intr_switch(struct rte_eth_dev *dev, uint16_t queue)
 	return port->epoll_fd[queue] >= 0 ? 0 : -ENOTSUP;
 }
 
-/* ---- life -------------------------------------------------------------------------------------- */
+/* ---- life --------------------------------------------------------------------------------------
+ */
 
 static int
 configure(struct rte_eth_dev *dev)
@@ -187,8 +205,8 @@ configure(struct rte_eth_dev *dev)
 	int ret;
 
 	if ((conf->rxmode.offloads & RTE_ETH_RX_OFFLOAD_TIMESTAMP) != 0) {
-		ret = rte_mbuf_dyn_rx_timestamp_register(&port->timestamp_offset,
-							 &port->timestamp_flag);
+		ret = rte_mbuf_dyn_rx_timestamp_register(
+			&port->timestamp_offset, &port->timestamp_flag);
 		if (ret != 0)
 			return sl_rte_error();
 	}
@@ -341,7 +359,8 @@ static const struct eth_dev_ops secondary_ops = {
 	.dev_supported_ptypes_get = ptypes_get,
 };
 
-/* ---- probe ------------------------------------------------------------------------------------- */
+/* ---- probe -------------------------------------------------------------------------------------
+ */
 
 static int
 attach_secondary(struct rte_vdev_device *vdev, const char *name)
@@ -352,8 +371,10 @@ attach_secondary(struct rte_vdev_device *vdev, const char *name)
 		TPACKET_LOG(ERR, "%s: the primary process has no such port", name);
 		return -ENODEV;
 	}
-	TPACKET_LOG(NOTICE, "%s: rings belong to the primary process; in this one the port has "
-		    "counters and information, no data path", name);
+	TPACKET_LOG(NOTICE,
+		"%s: rings belong to the primary process; in this one the port has "
+		"counters and information, no data path",
+		name);
 	dev->dev_ops = &secondary_ops;
 	dev->device = &vdev->device;
 	dev->rx_pkt_burst = rte_eth_pkt_burst_dummy;
@@ -391,8 +412,10 @@ probe_vnet(struct tpacket_port *port)
 		return;
 	ret = sl_sys(setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &one, sizeof(one)));
 	if (ret != 0) {
-		TPACKET_LOG(NOTICE, "%s: no vnet header (%s): checksums are made in software and "
-			    "there is no segmentation offload", port->args.iface, sl_strerror(ret));
+		TPACKET_LOG(NOTICE,
+			"%s: no vnet header (%s): checksums are made in software and "
+			"there is no segmentation offload",
+			port->args.iface, sl_strerror(ret));
 		port->warned_vnet = true;
 	}
 	close(fd);
@@ -408,7 +431,7 @@ open_interface(struct tpacket_port *port, struct rte_ether_addr *mac)
 	port->control_fd = sl_sys(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0));
 	if (port->control_fd < 0) {
 		TPACKET_LOG(ERR, "%s: no packet socket: %s%s", name, sl_strerror(port->control_fd),
-			    port->control_fd == -EPERM ? " (CAP_NET_RAW is needed)" : "");
+			port->control_fd == -EPERM ? " (CAP_NET_RAW is needed)" : "");
 		return port->control_fd;
 	}
 	port->ifindex = tpacket_if_index(port->control_fd, name);
@@ -418,7 +441,8 @@ open_interface(struct tpacket_port *port, struct rte_ether_addr *mac)
 	}
 	ret = tpacket_if_mac(port->control_fd, name, mac);
 	if (ret != 0) {
-		TPACKET_LOG(ERR, "iface=%s: not an Ethernet interface (%s)", name, sl_strerror(ret));
+		TPACKET_LOG(
+			ERR, "iface=%s: not an Ethernet interface (%s)", name, sl_strerror(ret));
 		return ret;
 	}
 	ret = tpacket_if_mtu(port->control_fd, name, &mtu);
@@ -522,17 +546,16 @@ static struct rte_vdev_driver driver = {
 };
 
 RTE_PMD_REGISTER_VDEV(net_tpacket, driver);
-RTE_PMD_REGISTER_PARAM_STRING(net_tpacket,
-	"iface=<string> "
-	"qpairs=<1-64> "
-	"tpver=<2|3> "
-	"blocksz=<bytes> "
-	"framesz=<bytes> "
-	"framecnt=<frames> "
-	"qdisc_bypass=<0|1> "
-	"fanout_mode=<hash|lb|cpu|rollover|rnd|qm> "
-	"fanout_group=<0-65535> "
-	"vnet_hdr=<0|1> "
-	"ignore_outgoing=<0|1> "
-	"promisc=<0|1> "
-	"busy_poll=<microseconds>");
+RTE_PMD_REGISTER_PARAM_STRING(net_tpacket, "iface=<string> "
+					   "qpairs=<1-64> "
+					   "tpver=<2|3> "
+					   "blocksz=<bytes> "
+					   "framesz=<bytes> "
+					   "framecnt=<frames> "
+					   "qdisc_bypass=<0|1> "
+					   "fanout_mode=<hash|lb|cpu|rollover|rnd|qm> "
+					   "fanout_group=<0-65535> "
+					   "vnet_hdr=<0|1> "
+					   "ignore_outgoing=<0|1> "
+					   "promisc=<0|1> "
+					   "busy_poll=<microseconds>");

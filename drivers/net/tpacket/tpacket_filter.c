@@ -30,8 +30,7 @@ membership(struct tpacket_port *port, bool add, uint16_t type, const struct rte_
 	if (mac != NULL)
 		memcpy(req.mr_address, mac->addr_bytes, RTE_ETHER_ADDR_LEN);
 	return sl_sys(setsockopt(port->control_fd, SOL_PACKET,
-				 add ? PACKET_ADD_MEMBERSHIP : PACKET_DROP_MEMBERSHIP, &req,
-				 sizeof(req)));
+		add ? PACKET_ADD_MEMBERSHIP : PACKET_DROP_MEMBERSHIP, &req, sizeof(req)));
 }
 
 static uint64_t
@@ -166,8 +165,8 @@ tpacket_mac_set(struct rte_eth_dev *dev, struct rte_ether_addr *mac)
 		return ret;
 	ret = tpacket_if_set_mac(port->control_fd, port->args.iface, mac);
 	if (ret != 0)
-		TPACKET_LOG(ERR, "%s: cannot set the address: %s", port->args.iface,
-			    sl_strerror(ret));
+		TPACKET_LOG(
+			ERR, "%s: cannot set the address: %s", port->args.iface, sl_strerror(ret));
 	return ret;
 }
 
@@ -214,5 +213,5 @@ tpacket_filter_restore_locked(struct tpacket_port *port)
 	}
 	if (ret != 0)
 		TPACKET_LOG(WARNING, "%s: not all receive filters could be set again",
-			    port->args.iface);
+			port->args.iface);
 }

@@ -41,7 +41,7 @@ add32(uint8_t *p, uint32_t n)
 
 int
 tpacket_gso_start(struct tpacket_gso *g, const uint8_t *frame, uint32_t len,
-		  const struct tpacket_offload *o, bool partial)
+	const struct tpacket_offload *o, bool partial)
 {
 	uint8_t want = o->gso_udp ? IPPROTO_UDP : IPPROTO_TCP;
 
@@ -100,7 +100,7 @@ fix_l4(const struct tpacket_gso *g, uint8_t *l4, uint32_t l4_bytes, bool last)
 	}
 	add32(l4 + 4, g->done);
 	if (!last)
-		l4[13] &= (uint8_t)~(TCP_FIN | TCP_PSH);
+		l4[13] &= (uint8_t) ~(TCP_FIN | TCP_PSH);
 	if (g->index > 0)
 		l4[13] &= (uint8_t)~TCP_CWR;
 }

@@ -32,7 +32,7 @@ tpacket_link_update(struct rte_eth_dev *dev, int wait)
 	(void)wait; /* nothing to negotiate here */
 	link.link_autoneg = RTE_ETH_LINK_AUTONEG;
 	if (tpacket_if_flags(port->control_fd, port->args.iface, &flags) == 0 &&
-	    (flags & IFF_UP) != 0 && (flags & IFF_RUNNING) != 0)
+		(flags & IFF_UP) != 0 && (flags & IFF_RUNNING) != 0)
 		link.link_status = RTE_ETH_LINK_UP;
 	tpacket_if_speed(port->control_fd, port->args.iface, &mbps, &full);
 	link.link_duplex = full ? RTE_ETH_LINK_FULL_DUPLEX : RTE_ETH_LINK_HALF_DUPLEX;
@@ -66,8 +66,10 @@ check_rooms(struct rte_eth_dev *dev, uint32_t mtu)
 	for (i = 0; i < dev->data->nb_rx_queues; i++) {
 		q = dev->data->rx_queues[i];
 		if (q != NULL && !q->scatter && mtu + RTE_ETHER_HDR_LEN > q->room) {
-			TPACKET_LOG(ERR, "%s: MTU %u needs the scatter offload: queue %u has mbufs "
-				    "with %u bytes of room", port->args.iface, mtu, i, q->room);
+			TPACKET_LOG(ERR,
+				"%s: MTU %u needs the scatter offload: queue %u has mbufs "
+				"with %u bytes of room",
+				port->args.iface, mtu, i, q->room);
 			return -EINVAL;
 		}
 	}
@@ -89,13 +91,15 @@ tpacket_mtu_set(struct rte_eth_dev *dev, uint16_t mtu)
 	if (now != mtu)
 		ret = tpacket_if_set_mtu(port->control_fd, port->args.iface, mtu);
 	if (ret == -EPERM && mtu < now) { /* an own limit below the interface's needs no right */
-		TPACKET_LOG(NOTICE, "%s: the interface keeps its MTU of %u (no CAP_NET_ADMIN); "
-			    "the port's is %u", port->args.iface, now, mtu);
+		TPACKET_LOG(NOTICE,
+			"%s: the interface keeps its MTU of %u (no CAP_NET_ADMIN); "
+			"the port's is %u",
+			port->args.iface, now, mtu);
 		ret = 0;
 	}
 	if (ret != 0) {
-		TPACKET_LOG(ERR, "%s: cannot set MTU %u: %s", port->args.iface, mtu,
-			    sl_strerror(ret));
+		TPACKET_LOG(
+			ERR, "%s: cannot set MTU %u: %s", port->args.iface, mtu, sl_strerror(ret));
 		return ret;
 	}
 	pthread_mutex_lock(&port->lock);
@@ -108,7 +112,8 @@ tpacket_mtu_set(struct rte_eth_dev *dev, uint16_t mtu)
 	return ret;
 }
 
-/* ---- netlink -------------------------------------------------------------------------------------- */
+/* ---- netlink
+ * -------------------------------------------------------------------------------------- */
 
 /* Has the interface that we are bound to been deleted? */
 static bool
@@ -122,7 +127,8 @@ is_deletion(const struct tpacket_port *port, const uint8_t *text, ssize_t len)
 			continue;
 		info = NLMSG_DATA(h);
 		/* A bridge tells that it lets go of a port in a message of the same type. */
-		if (info->ifi_family == AF_UNSPEC && info->ifi_index == sl_load_relaxed(&port->ifindex))
+		if (info->ifi_family == AF_UNSPEC &&
+			info->ifi_index == sl_load_relaxed(&port->ifindex))
 			return true;
 	}
 	return false;
@@ -151,7 +157,7 @@ interface_changed(struct tpacket_port *port, bool deleted)
 	ret = port->started ? tpacket_queues_remake_locked(port) : 0;
 	if (ret != 0)
 		TPACKET_LOG(ERR, "%s: not all queues could be started again: %s", port->args.iface,
-			    sl_strerror(ret));
+			sl_strerror(ret));
 }
 
 static void
@@ -205,7 +211,7 @@ tpacket_link_open(struct rte_eth_dev *dev)
 	port->netlink_fd = open_netlink();
 	if (port->netlink_fd < 0) {
 		TPACKET_LOG(NOTICE, "%s: the link is not followed, only asked for (%s)",
-			    port->args.iface, sl_strerror(port->netlink_fd));
+			port->args.iface, sl_strerror(port->netlink_fd));
 		return 0;
 	}
 	port->link_intr = rte_intr_instance_alloc(RTE_INTR_INSTANCE_F_PRIVATE);

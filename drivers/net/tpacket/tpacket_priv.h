@@ -43,7 +43,8 @@
 #define TPACKET_MACS_MAX 32
 #define TPACKET_MCAST_MAX 64
 #define TPACKET_STASH 64
-#define TPACKET_DESC_DEFAULT 1024
+#define TPACKET_RX_DESC_DEFAULT 1024
+#define TPACKET_TX_DESC_DEFAULT 256
 
 extern int tpacket_logtype;
 #define TPACKET_LOG(level, ...)                                                                    \
@@ -55,13 +56,13 @@ extern int tpacket_logtype;
 struct tpacket_args {
 	char iface[IFNAMSIZ];
 	uint32_t qpairs;
-	uint32_t version;         /* of receive rings: 2 or 3 */
+	uint32_t version; /* of receive rings: 2 or 3 */
 	uint32_t block_size;
 	uint32_t frame_size;
 	uint32_t frame_nr;
 	uint32_t qdisc_bypass;
 	uint32_t fanout_mode;
-	int32_t fanout_group;     /* -1: the kernel picks one that is free */
+	int32_t fanout_group; /* -1: the kernel picks one that is free */
 	uint32_t vnet_hdr;
 	uint32_t ignore_outgoing;
 	uint32_t promisc;
@@ -71,18 +72,18 @@ struct tpacket_args {
 /** A socket with a mapped ring. */
 struct tpacket_ring {
 	int fd;
-	int super_fd;             /* transmit: socket without a ring for super-frames, or -1 */
+	int super_fd; /* transmit: socket without a ring for super-frames, or -1 */
 	uint8_t *map;
 	size_t map_len;
 	struct tpacket_geom geom;
-	uint32_t vnet_len;        /* bytes of vnet header before each frame: 0 or 10 */
+	uint32_t vnet_len; /* bytes of vnet header before each frame: 0 or 10 */
 	uint32_t version;
 };
 
 /** Let a ring be taken away under a polling lcore. */
 struct tpacket_gate {
 	struct tpacket_ring *ring; /* (a) NULL while stopped */
-	uint32_t busy;             /* (a) written by the owner lcore */
+	uint32_t busy;		   /* (a) written by the owner lcore */
 };
 
 /** Causes that the port counts for one receive queue; the order is that of the xstats names. */
@@ -125,90 +126,90 @@ enum tpacket_tx_stat {
 /** A place in a ring of fixed frames (or, for version 3, of blocks). */
 struct tpacket_cursor {
 	uint8_t *slot;
-	uint32_t block;           /* index of the block */
-	uint32_t in_block;        /* frames of the block already passed; unused by version 3 */
+	uint32_t block;	   /* index of the block */
+	uint32_t in_block; /* frames of the block already passed; unused by version 3 */
 };
 
 struct tpacket_port;
 
 struct tpacket_rxq {
 	struct tpacket_gate gate;
-	struct tpacket_cursor cur;      /* (o) next frame to read */
-	uint32_t v3_left;               /* (o) frames of the open block still to read, 0: none open */
-	uint32_t v3_room;               /* (o) bytes from cur.slot to the end of the block */
-	struct rte_mempool *pool;       /* (c) */
-	struct tpacket_port *port;      /* (c) */
-	uint64_t offloads;              /* (c) */
-	uint16_t port_id;               /* (c) */
-	uint16_t queue_id;              /* (c) */
-	uint16_t room;                  /* (c) bytes an mbuf holds */
-	uint16_t stashed;               /* (o) */
-	bool scatter;                   /* (c) */
-	bool lro;                       /* (c) */
-	bool deferred;                  /* (c) not started with the port */
-	bool ptypes;                    /* (a) application wants packet types */
-	uint16_t desc;                  /* (c) as asked in the setup */
-	uint32_t socket_id;             /* (c) */
-	struct tpacket_gso gso;         /* (o) super-frame being cut, in `staging` */
-	bool cutting;                   /* (o) */
-	uint64_t cut_flags;             /* (o) mbuf flags of the segments */
-	uint64_t cut_ns;                /* (o) their timestamp */
-	uint32_t cut_ptype;             /* (o) */
-	uint16_t cut_tci;               /* (o) */
-	uint8_t *staging;               /* (c) TPACKET_SUPER_MAX bytes and room for one segment */
-	struct rte_mbuf *stash[TPACKET_STASH]; /* (o) */
+	struct tpacket_cursor cur; /* (o) next frame to read */
+	uint32_t v3_left;	   /* (o) frames of the open block still to read, 0: none open */
+	uint32_t v3_room;	   /* (o) bytes from cur.slot to the end of the block */
+	struct rte_mempool *pool;  /* (c) */
+	struct tpacket_port *port; /* (c) */
+	uint64_t offloads;	   /* (c) */
+	uint16_t port_id;	   /* (c) */
+	uint16_t queue_id;	   /* (c) */
+	uint16_t room;		   /* (c) bytes an mbuf holds */
+	uint16_t stashed;	   /* (o) */
+	bool scatter;		   /* (c) */
+	bool lro;		   /* (c) */
+	bool deferred;		   /* (c) not started with the port */
+	bool ptypes;		   /* (a) application wants packet types */
+	uint16_t desc;		   /* (c) as asked in the setup */
+	uint32_t socket_id;	   /* (c) */
+	struct tpacket_gso gso;	   /* (o) super-frame being cut, in `staging` */
+	bool cutting;		   /* (o) */
+	uint64_t cut_flags;	   /* (o) mbuf flags of the segments */
+	uint64_t cut_ns;	   /* (o) their timestamp */
+	uint32_t cut_ptype;	   /* (o) */
+	uint16_t cut_tci;	   /* (o) */
+	uint8_t *staging;	   /* (c) TPACKET_SUPER_MAX bytes and room for one segment */
+	struct rte_mbuf *stash[TPACKET_STASH];		   /* (o) */
 	uint64_t stats[TPACKET_RX_STATS] SL_CACHE_ALIGNED; /* owner writes, anyone reads */
-	uint64_t baseline[TPACKET_RX_STATS];    /* (l) */
-	uint64_t kernel_drops;                  /* (l) summed from the socket, which forgets them */
-	uint64_t kernel_freezes;                /* (l) */
-	uint64_t drops_baseline;                /* (l) */
-	uint64_t freezes_baseline;              /* (l) */
+	uint64_t baseline[TPACKET_RX_STATS];		   /* (l) */
+	uint64_t kernel_drops;	   /* (l) summed from the socket, which forgets them */
+	uint64_t kernel_freezes;   /* (l) */
+	uint64_t drops_baseline;   /* (l) */
+	uint64_t freezes_baseline; /* (l) */
 } SL_CACHE_ALIGNED;
 
 struct tpacket_txq {
 	struct tpacket_gate gate;
-	struct tpacket_cursor head;     /* (o) next slot to fill */
-	struct tpacket_cursor tail;     /* (o) oldest slot that the kernel has not given back */
-	uint32_t filled;                /* (o) slots between tail and head */
-	struct tpacket_port *port;      /* (c) */
-	uint64_t offloads;              /* (c) */
-	uint16_t port_id;               /* (c) */
-	uint16_t queue_id;              /* (c) */
-	uint16_t desc;                  /* (c) */
-	uint16_t free_thresh;           /* (c) */
-	bool deferred;                  /* (c) not started with the port */
-	uint32_t socket_id;             /* (c) */
+	struct tpacket_cursor head; /* (o) next slot to fill */
+	struct tpacket_cursor tail; /* (o) oldest slot that the kernel has not given back */
+	uint32_t filled;	    /* (o) slots between tail and head */
+	struct tpacket_port *port;  /* (c) */
+	uint64_t offloads;	    /* (c) */
+	uint16_t port_id;	    /* (c) */
+	uint16_t queue_id;	    /* (c) */
+	uint16_t desc;		    /* (c) */
+	uint16_t free_thresh;	    /* (c) */
+	bool deferred;		    /* (c) not started with the port */
+	uint32_t socket_id;	    /* (c) */
 	uint64_t stats[TPACKET_TX_STATS] SL_CACHE_ALIGNED; /* owner writes, anyone reads */
-	uint64_t in_flight;                     /* (a) owner writes: `filled` for readers */
-	uint64_t baseline[TPACKET_TX_STATS];    /* (l) */
+	uint64_t in_flight;		     /* (a) owner writes: `filled` for readers */
+	uint64_t baseline[TPACKET_TX_STATS]; /* (l) */
 } SL_CACHE_ALIGNED;
 
 /** dev_private: in memory that a secondary process sees too. */
 struct tpacket_port {
-	struct rte_eth_dev_data *data;  /* (c) */
-	struct tpacket_args args;       /* (c) */
+	struct rte_eth_dev_data *data;	   /* (c) */
+	struct tpacket_args args;	   /* (c) */
 	struct rte_intr_handle *link_intr; /* (c) netlink socket, primary only */
-	struct sl_lcount *pending;      /* (c) transmit slots in flight; primary only */
-	pthread_mutex_t lock;           /* the control path against the netlink callback */
-	int control_fd;                 /* (c) memberships and interface requests */
-	int netlink_fd;                 /* (c) */
-	int ifindex;                    /* (a) 0 while the interface is gone */
-	uint32_t kernel_mtu;            /* (a) of the interface, for the transmit length check */
-	uint32_t link_speed;            /* (l) */
-	bool started;                   /* (l) */
-	bool mute_other_host;           /* (a) drop unicast for other addresses: not promiscuous */
-	bool device_tso;                /* (l) the interface segments by itself */
-	uint32_t fanout_id;             /* (l) */
-	uint32_t fanout_members;        /* (l) */
-	uint32_t mcast_nr;              /* (l) */
-	uint32_t remakes;               /* (l) rings made anew after the interface came back */
+	struct sl_lcount *pending;	   /* (c) transmit slots in flight; primary only */
+	pthread_mutex_t lock;		   /* the control path against the netlink callback */
+	int control_fd;			   /* (c) memberships and interface requests */
+	int netlink_fd;			   /* (c) */
+	int ifindex;			   /* (a) 0 while the interface is gone */
+	uint32_t kernel_mtu;		   /* (a) of the interface, for the transmit length check */
+	uint32_t link_speed;		   /* (l) */
+	bool started;			   /* (l) */
+	bool mute_other_host;	 /* (a) drop unicast for other addresses: not promiscuous */
+	bool device_tso;	 /* (l) the interface segments by itself */
+	uint32_t fanout_id;	 /* (l) */
+	uint32_t fanout_members; /* (l) */
+	uint32_t mcast_nr;	 /* (l) */
+	uint32_t remakes;	 /* (l) rings made anew after the interface came back */
 	struct rte_ether_addr mcast[TPACKET_MCAST_MAX]; /* (l) */
-	uint64_t extra_mac[TPACKET_MACS_MAX]; /* (a) unicast besides the first, 0: free */
-	bool promisc_on, allmulti_on;   /* (l) as the application wants it */
+	uint64_t extra_mac[TPACKET_MACS_MAX];		/* (a) unicast besides the first, 0: free */
+	bool promisc_on, allmulti_on;			/* (l) as the application wants it */
 	bool warned_vnet, warned_bypass, warned_buffer; /* (l) each fallback is told once */
-	int epoll_fd[TPACKET_QUEUES_MAX];               /* (c) interrupt mode, else -1 */
-	int timestamp_offset;           /* (c) dynamic mbuf field, -1: not registered */
-	uint64_t timestamp_flag;        /* (c) */
+	int epoll_fd[TPACKET_QUEUES_MAX];		/* (c) interrupt mode, else -1 */
+	int timestamp_offset;	 /* (c) dynamic mbuf field, -1: not registered */
+	uint64_t timestamp_flag; /* (c) */
 };
 
 /* ---- the gate ---------------------------------------------------------------------------- */
@@ -276,12 +277,12 @@ const char *tpacket_fanout_name(uint32_t mode);
 /* ---- tpacket_sock.c ---------------------------------------------------------------------- */
 
 /** Make a receive ring and join the fan-out if the port has several queues. */
-int tpacket_sock_rx(struct tpacket_port *port, struct tpacket_rxq *q,
-		    struct tpacket_ring **out) SL_MUST_CHECK;
+int tpacket_sock_rx(
+	struct tpacket_port *port, struct tpacket_rxq *q, struct tpacket_ring **out) SL_MUST_CHECK;
 
 /** Make a transmit ring. */
-int tpacket_sock_tx(struct tpacket_port *port, struct tpacket_txq *q,
-		    struct tpacket_ring **out) SL_MUST_CHECK;
+int tpacket_sock_tx(
+	struct tpacket_port *port, struct tpacket_txq *q, struct tpacket_ring **out) SL_MUST_CHECK;
 
 /** Unmap and close; NULL is allowed. */
 void tpacket_ring_destroy(struct tpacket_ring *ring);
@@ -292,9 +293,9 @@ uint32_t tpacket_slot_bytes(uint32_t mtu, uint32_t vnet_len);
 /* ---- tpacket_queue.c --------------------------------------------------------------------- */
 
 int tpacket_rx_setup(struct rte_eth_dev *dev, uint16_t id, uint16_t desc, unsigned int socket,
-		     const struct rte_eth_rxconf *conf, struct rte_mempool *pool);
+	const struct rte_eth_rxconf *conf, struct rte_mempool *pool);
 int tpacket_tx_setup(struct rte_eth_dev *dev, uint16_t id, uint16_t desc, unsigned int socket,
-		     const struct rte_eth_txconf *conf);
+	const struct rte_eth_txconf *conf);
 void tpacket_rx_release(struct rte_eth_dev *dev, uint16_t id);
 void tpacket_tx_release(struct rte_eth_dev *dev, uint16_t id);
 int tpacket_rx_start(struct rte_eth_dev *dev, uint16_t id);
@@ -325,9 +326,9 @@ int tpacket_rx_monitor(void *rxq, struct rte_power_monitor_cond *cond);
 
 /** One received frame, fields copied out of the ring and checked against its slot. */
 struct tpacket_frame {
-	const uint8_t *data;      /* in the ring */
-	uint32_t caught;          /* bytes that are there */
-	uint32_t wire;            /* bytes the packet has */
+	const uint8_t *data; /* in the ring */
+	uint32_t caught;     /* bytes that are there */
+	uint32_t wire;	     /* bytes the packet has */
 	uint32_t status;
 	uint32_t hash;
 	uint16_t tci;
@@ -343,7 +344,7 @@ struct tpacket_frame {
  * @return  mbufs put into pkts (0: counted as dropped), or -1: no mbuf was free, try again later
  */
 int tpacket_rx_frame(struct tpacket_rxq *q, const struct tpacket_ring *ring,
-		     struct tpacket_frame *f, struct rte_mbuf **pkts, uint16_t n);
+	struct tpacket_frame *f, struct rte_mbuf **pkts, uint16_t n);
 
 /** Go on with a super-frame that is being cut. Returns mbufs put into pkts. */
 uint16_t tpacket_rx_cut(struct tpacket_rxq *q, struct rte_mbuf **pkts, uint16_t n);
@@ -374,8 +375,8 @@ void tpacket_tx_reset(struct tpacket_txq *q, struct tpacket_ring *ring);
 struct tpacket_txmeta {
 	struct tpacket_vnet vnet; /* zero: nothing is asked of the kernel */
 	struct tpacket_headers h;
-	uint32_t l4_bytes;        /* of the transport header and its payload */
-	bool csum;                /* layer 4 checksum to make */
+	uint32_t l4_bytes; /* of the transport header and its payload */
+	bool csum;	   /* layer 4 checksum to make */
 	bool ip_csum;
 	bool gso;
 };
@@ -389,7 +390,7 @@ tpacket_tx_tag(const struct rte_mbuf *m)
 
 /** Derive offloads from an mbuf; `frame` are its first `there` bytes, private, tag included. */
 int tpacket_tx_meta(const struct rte_mbuf *m, const uint8_t *frame, uint32_t there, uint32_t len,
-		    struct tpacket_txmeta *meta) SL_MUST_CHECK;
+	struct tpacket_txmeta *meta) SL_MUST_CHECK;
 /**
  * Make the checksums that were asked for, in the frame or by a request to the kernel.
  *
@@ -402,7 +403,7 @@ static inline bool
 tpacket_tx_has_work(const struct rte_mbuf *m)
 {
 	return (m->ol_flags & (RTE_MBUF_F_TX_L4_MASK | RTE_MBUF_F_TX_IP_CKSUM |
-			       RTE_MBUF_F_TX_TCP_SEG | RTE_MBUF_F_TX_UDP_SEG)) != 0 ||
+				      RTE_MBUF_F_TX_TCP_SEG | RTE_MBUF_F_TX_UDP_SEG)) != 0 ||
 	       (m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_NONE;
 }
 /** Copy the first bytes of an mbuf with the tag inserted; returns bytes written. */

@@ -22,7 +22,8 @@
 #define DRAIN_TRIES 100
 #define DRAIN_US 1000
 
-/* ---- receive ---------------------------------------------------------------------------------- */
+/* ---- receive ----------------------------------------------------------------------------------
+ */
 
 static int
 check_room(struct rte_eth_dev *dev, const struct tpacket_rxq *q)
@@ -32,13 +33,14 @@ check_room(struct rte_eth_dev *dev, const struct tpacket_rxq *q)
 
 	if (q->room < ROOM_MIN || (q->lro && q->room < ROOM_MIN_LRO)) {
 		TPACKET_LOG(ERR, "%s: mbufs with %u bytes of room: at least %u are needed",
-			    port->args.iface, q->room, q->lro ? ROOM_MIN_LRO : ROOM_MIN);
+			port->args.iface, q->room, q->lro ? ROOM_MIN_LRO : ROOM_MIN);
 		return -EINVAL;
 	}
 	if (longest > q->room && !q->scatter) {
-		TPACKET_LOG(ERR, "%s: frames of %u bytes do not fit mbufs with %u bytes of room: "
-			    "enable the scatter offload or use larger mbufs", port->args.iface,
-			    longest, q->room);
+		TPACKET_LOG(ERR,
+			"%s: frames of %u bytes do not fit mbufs with %u bytes of room: "
+			"enable the scatter offload or use larger mbufs",
+			port->args.iface, longest, q->room);
 		return -EINVAL;
 	}
 	return 0;
@@ -46,7 +48,7 @@ check_room(struct rte_eth_dev *dev, const struct tpacket_rxq *q)
 
 int
 tpacket_rx_setup(struct rte_eth_dev *dev, uint16_t id, uint16_t desc, unsigned int socket,
-		 const struct rte_eth_rxconf *conf, struct rte_mempool *pool)
+	const struct rte_eth_rxconf *conf, struct rte_mempool *pool)
 {
 	struct tpacket_port *port = dev->data->dev_private;
 	struct tpacket_rxq *q;
@@ -55,7 +57,8 @@ tpacket_rx_setup(struct rte_eth_dev *dev, uint16_t id, uint16_t desc, unsigned i
 	q = rte_zmalloc_socket("tpacket rxq", sizeof(*q), SL_CACHE_LINE, (int)socket);
 	if (q == NULL)
 		return -ENOMEM;
-	q->staging = rte_malloc_socket("tpacket staging", STAGING_BYTES, SL_CACHE_LINE, (int)socket);
+	q->staging =
+		rte_malloc_socket("tpacket staging", STAGING_BYTES, SL_CACHE_LINE, (int)socket);
 	q->pool = pool;
 	q->port = port;
 	q->port_id = dev->data->port_id;
@@ -102,7 +105,8 @@ open_rx_locked(struct tpacket_port *port, struct tpacket_rxq *q)
 	if (ret != 0)
 		return ret;
 	if (port->epoll_fd[q->queue_id] >= 0) {
-		ret = sl_sys(epoll_ctl(port->epoll_fd[q->queue_id], EPOLL_CTL_ADD, ring->fd, &event));
+		ret = sl_sys(
+			epoll_ctl(port->epoll_fd[q->queue_id], EPOLL_CTL_ADD, ring->fd, &event));
 		if (ret != 0) {
 			tpacket_ring_destroy(ring);
 			return ret;
@@ -182,16 +186,17 @@ tpacket_rx_burst_mode(struct rte_eth_dev *dev, uint16_t id, struct rte_eth_burst
 	struct tpacket_rxq *q = dev->data->rx_queues[id];
 
 	snprintf(mode->info, sizeof(mode->info), "Kernel Ring V%u%s%s%s", port->args.version,
-		 port->args.vnet_hdr && !port->warned_vnet ? " VnetHdr" : "",
-		 q->scatter ? " Scattered" : "", q->lro ? " LRO" : "");
+		port->args.vnet_hdr && !port->warned_vnet ? " VnetHdr" : "",
+		q->scatter ? " Scattered" : "", q->lro ? " LRO" : "");
 	return 0;
 }
 
-/* ---- transmit --------------------------------------------------------------------------------- */
+/* ---- transmit ---------------------------------------------------------------------------------
+ */
 
 int
 tpacket_tx_setup(struct rte_eth_dev *dev, uint16_t id, uint16_t desc, unsigned int socket,
-		 const struct rte_eth_txconf *conf)
+	const struct rte_eth_txconf *conf)
 {
 	struct tpacket_port *port = dev->data->dev_private;
 	struct tpacket_txq *q;
@@ -312,13 +317,14 @@ tpacket_tx_burst_mode(struct rte_eth_dev *dev, uint16_t id, struct rte_eth_burst
 	struct tpacket_txq *q = dev->data->tx_queues[id];
 
 	snprintf(mode->info, sizeof(mode->info), "Kernel Ring V2%s%s%s",
-		 port->args.vnet_hdr && !port->warned_vnet ? " VnetHdr" : "",
-		 port->args.qdisc_bypass && !port->warned_bypass ? " QdiscBypass" : "",
-		 (q->offloads & RTE_ETH_TX_OFFLOAD_TCP_TSO) != 0 ? " TSO" : "");
+		port->args.vnet_hdr && !port->warned_vnet ? " VnetHdr" : "",
+		port->args.qdisc_bypass && !port->warned_bypass ? " QdiscBypass" : "",
+		(q->offloads & RTE_ETH_TX_OFFLOAD_TCP_TSO) != 0 ? " TSO" : "");
 	return 0;
 }
 
-/* ---- all of them --------------------------------------------------------------------------------- */
+/* ---- all of them
+ * --------------------------------------------------------------------------------- */
 
 static void
 close_all_locked(struct tpacket_port *port)

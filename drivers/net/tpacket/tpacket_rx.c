@@ -44,7 +44,8 @@ needs_tag(const struct tpacket_rxq *q, const struct tpacket_frame *f)
 static void
 make_tag(const struct tpacket_frame *f, uint8_t *tag)
 {
-	uint16_t tpid = (f->status & TP_STATUS_VLAN_TPID_VALID) != 0 ? f->tpid : RTE_ETHER_TYPE_VLAN;
+	uint16_t tpid =
+		(f->status & TP_STATUS_VLAN_TPID_VALID) != 0 ? f->tpid : RTE_ETHER_TYPE_VLAN;
 
 	tag[0] = (uint8_t)(tpid >> 8);
 	tag[1] = (uint8_t)tpid;
@@ -55,7 +56,7 @@ make_tag(const struct tpacket_frame *f, uint8_t *tag)
 /* What the kernel says about checksum and segmentation; csum_start counts an inserted tag. */
 static int
 offload_of(struct tpacket_rxq *q, const struct tpacket_ring *ring, const struct tpacket_frame *f,
-	   uint32_t tag, struct tpacket_offload *o)
+	uint32_t tag, struct tpacket_offload *o)
 {
 	struct tpacket_headers h;
 	uint32_t end;
@@ -97,13 +98,13 @@ complete_csum(struct tpacket_rxq *q, struct rte_mbuf *m, const struct tpacket_of
 
 	count(q, TPACKET_RX_CSUM_COMPLETED);
 	if (m->nb_segs == 1) {
-		tpacket_csum_complete(rte_pktmbuf_mtod(m, uint8_t *), m->pkt_len, o->csum_start,
-				      o->csum_offset);
+		tpacket_csum_complete(
+			rte_pktmbuf_mtod(m, uint8_t *), m->pkt_len, o->csum_start, o->csum_offset);
 		return;
 	}
 	/* Headers lie in the first mbuf of a chain: its room is checked at setup. */
 	if (o->csum_start + o->csum_offset + 2u > m->data_len ||
-	    rte_raw_cksum_mbuf(m, o->csum_start, m->pkt_len - o->csum_start, &sum) != 0)
+		rte_raw_cksum_mbuf(m, o->csum_start, m->pkt_len - o->csum_start, &sum) != 0)
 		return;
 	sum = (uint16_t)~sum;
 	if (sum == 0 && o->csum_offset != TCP_CSUM_OFFSET)
@@ -119,8 +120,8 @@ csum_flags(struct tpacket_rxq *q, struct rte_mbuf *m, const struct tpacket_offlo
 	uint64_t asked;
 
 	if (o->csum_partial) {
-		asked = o->csum_offset == TCP_CSUM_OFFSET ? RTE_ETH_RX_OFFLOAD_TCP_CKSUM :
-							    RTE_ETH_RX_OFFLOAD_UDP_CKSUM;
+		asked = o->csum_offset == TCP_CSUM_OFFSET ? RTE_ETH_RX_OFFLOAD_TCP_CKSUM
+							  : RTE_ETH_RX_OFFLOAD_UDP_CKSUM;
 		if ((q->offloads & asked) != 0)
 			return RTE_MBUF_F_RX_L4_CKSUM_NONE;
 		complete_csum(q, m, o);
@@ -168,7 +169,7 @@ frame_flags(const struct tpacket_rxq *q, const struct tpacket_frame *f)
 
 static void
 finish(struct tpacket_rxq *q, struct rte_mbuf *m, const struct tpacket_frame *f,
-       const struct tpacket_offload *o)
+	const struct tpacket_offload *o)
 {
 	m->port = q->port_id;
 	m->ol_flags = frame_flags(q, f);
@@ -188,7 +189,8 @@ finish(struct tpacket_rxq *q, struct rte_mbuf *m, const struct tpacket_frame *f,
 	sl_counter_add(&q->stats[TPACKET_RX_BYTES], m->pkt_len);
 }
 
-/* ---- super-frames that are cut here ------------------------------------------------------------ */
+/* ---- super-frames that are cut here ------------------------------------------------------------
+ */
 
 static bool
 must_cut(const struct tpacket_rxq *q, const struct tpacket_offload *o)
@@ -200,7 +202,7 @@ must_cut(const struct tpacket_rxq *q, const struct tpacket_offload *o)
 /* The whole frame with its tag lies in q->staging. */
 static void
 cut_start(struct tpacket_rxq *q, uint32_t len, const struct tpacket_frame *f,
-	  const struct tpacket_offload *o)
+	const struct tpacket_offload *o)
 {
 	uint64_t asked = o->gso_udp ? RTE_ETH_RX_OFFLOAD_UDP_CKSUM : RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
 	bool partial = (q->offloads & asked) != 0;
@@ -289,7 +291,8 @@ stage(struct tpacket_rxq *q, const struct tpacket_frame *f, bool tag)
 	return f->caught + TAG_LEN;
 }
 
-/* ---- frames that wait in the socket's queue --------------------------------------------------- */
+/* ---- frames that wait in the socket's queue ---------------------------------------------------
+ */
 
 /* Takes the copy that belongs to a slot: they are queued in the order of their slots. */
 static int
@@ -317,7 +320,7 @@ take_copy(const struct tpacket_ring *ring, struct tpacket_frame *f, struct iovec
 
 static int
 queued_to_staging(struct tpacket_rxq *q, const struct tpacket_ring *ring, struct tpacket_frame *f,
-		  struct rte_mbuf **pkts, uint16_t n)
+	struct rte_mbuf **pkts, uint16_t n)
 {
 	bool tag = needs_tag(q, f);
 	uint8_t *to = q->staging + (tag ? TAG_LEN : 0);
@@ -358,7 +361,7 @@ chain_iov(struct rte_mbuf *m, uint32_t skip, struct iovec *iov)
 
 static int
 queued_to_chain(struct tpacket_rxq *q, const struct tpacket_ring *ring, struct tpacket_frame *f,
-		struct rte_mbuf **pkts)
+	struct rte_mbuf **pkts)
 {
 	uint32_t tag = needs_tag(q, f) ? TAG_LEN : 0;
 	struct iovec iov[CHAIN_MAX + 1];
@@ -393,7 +396,7 @@ static bool
 is_other_host(struct tpacket_rxq *q, const struct tpacket_frame *f)
 {
 	if (SL_LIKELY(f->packet_type != PACKET_OTHERHOST) ||
-	    !sl_load_relaxed(&q->port->mute_other_host))
+		!sl_load_relaxed(&q->port->mute_other_host))
 		return false;
 	if (f->caught >= RTE_ETHER_ADDR_LEN && tpacket_filter_ours(q->port, f->data))
 		return false;
@@ -403,7 +406,7 @@ is_other_host(struct tpacket_rxq *q, const struct tpacket_frame *f)
 
 static int
 rx_queued(struct tpacket_rxq *q, const struct tpacket_ring *ring, struct tpacket_frame *f,
-	  struct rte_mbuf **pkts, uint16_t n)
+	struct rte_mbuf **pkts, uint16_t n)
 {
 	uint32_t fits = q->scatter ? (uint32_t)q->room * CHAIN_MAX : q->room;
 	struct tpacket_offload o;
@@ -424,11 +427,12 @@ rx_queued(struct tpacket_rxq *q, const struct tpacket_ring *ring, struct tpacket
 	return queued_to_chain(q, ring, f, pkts);
 }
 
-/* ---- one frame ---------------------------------------------------------------------------------- */
+/* ---- one frame ----------------------------------------------------------------------------------
+ */
 
 static int
 rx_plain(struct tpacket_rxq *q, struct tpacket_frame *f, const struct tpacket_offload *o, bool tag,
-	 struct rte_mbuf **pkts)
+	struct rte_mbuf **pkts)
 {
 	uint32_t len = f->caught + (tag ? TAG_LEN : 0);
 	uint8_t head[MACS_LEN + TAG_LEN];
@@ -459,7 +463,7 @@ rx_plain(struct tpacket_rxq *q, struct tpacket_frame *f, const struct tpacket_of
 
 int
 tpacket_rx_frame(struct tpacket_rxq *q, const struct tpacket_ring *ring, struct tpacket_frame *f,
-		 struct rte_mbuf **pkts, uint16_t n)
+	struct rte_mbuf **pkts, uint16_t n)
 {
 	struct tpacket_offload o;
 	bool tag = needs_tag(q, f);

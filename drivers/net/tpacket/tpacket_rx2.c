@@ -42,7 +42,7 @@ read_slot(const struct tpacket_ring *ring, uint8_t *slot, uint32_t status, struc
 
 static int
 read_one(struct tpacket_rxq *q, struct tpacket_ring *ring, uint32_t status, struct rte_mbuf **pkts,
-	 uint16_t n)
+	uint16_t n)
 {
 	struct tpacket_frame f;
 
@@ -118,8 +118,9 @@ count_blocks(const struct tpacket_rxq *q, const struct tpacket_ring *ring)
 		block = (block + 1) % ring->geom.block_nr;
 	for (i = 0; i < ring->geom.block_nr && block_ready(ring, block); i++) {
 		frames += ((struct tpacket_block_desc *)__builtin_assume_aligned(
-			ring->map + (size_t)block * ring->geom.block_size,
-			TPACKET_ALIGNMENT))->hdr.bh1.num_pkts;
+				   ring->map + (size_t)block * ring->geom.block_size,
+				   TPACKET_ALIGNMENT))
+				  ->hdr.bh1.num_pkts;
 		block = (block + 1) % ring->geom.block_nr;
 	}
 	return (int)frames;
@@ -132,7 +133,8 @@ frame_ready(const struct tpacket_rxq *q, const struct tpacket_ring *ring, uint32
 	uint32_t n = q->cur.block * ring->geom.per_block + q->cur.in_block + offset;
 	uint8_t *slot = ring->map + tpacket_geom_offset(&ring->geom, n % ring->geom.frame_nr);
 
-	return (sl_load_acquire(&tpacket_slot_header(slot)->tp_status) & TP_STATUS_USER) != 0; /* TP2 */
+	return (sl_load_acquire(&tpacket_slot_header(slot)->tp_status) & TP_STATUS_USER) !=
+	       0; /* TP2 */
 }
 
 uint32_t
@@ -161,8 +163,7 @@ tpacket_rx_status(void *rxq, uint16_t offset)
 	if (ring != NULL && offset >= ring->geom.frame_nr)
 		ret = -EINVAL;
 	else if (ring != NULL && ring->version == 3)
-		ret = count_blocks(q, ring) > offset ? RTE_ETH_RX_DESC_DONE :
-						       RTE_ETH_RX_DESC_AVAIL;
+		ret = count_blocks(q, ring) > offset ? RTE_ETH_RX_DESC_DONE : RTE_ETH_RX_DESC_AVAIL;
 	else if (ring != NULL)
 		ret = frame_ready(q, ring, offset) ? RTE_ETH_RX_DESC_DONE : RTE_ETH_RX_DESC_AVAIL;
 	tpacket_gate_leave(&q->gate);
@@ -190,8 +191,8 @@ tpacket_rx_monitor(void *rxq, struct rte_power_monitor_cond *cond)
 		block = (struct tpacket_block_desc *)__builtin_assume_aligned(
 			ring->map + (size_t)q->cur.block * ring->geom.block_size,
 			TPACKET_ALIGNMENT);
-		cond->addr = ring->version == 3 ? &block->hdr.bh1.block_status :
-						  &tpacket_slot_header(q->cur.slot)->tp_status;
+		cond->addr = ring->version == 3 ? &block->hdr.bh1.block_status
+						: &tpacket_slot_header(q->cur.slot)->tp_status;
 		cond->size = sizeof(uint32_t);
 		cond->fn = monitor_check;
 		cond->opaque[0] = TP_STATUS_USER;

@@ -57,7 +57,7 @@ open_block(struct tpacket_rxq *q, const struct tpacket_ring *ring)
 
 static int
 read_slot(const struct tpacket_rxq *q, const struct tpacket_ring *ring, struct tpacket_frame *f,
-	  uint32_t *step)
+	uint32_t *step)
 {
 	const struct tpacket3_hdr *h = (const struct tpacket3_hdr *)__builtin_assume_aligned(
 		q->cur.slot, sizeof(uint64_t));
@@ -75,8 +75,8 @@ read_slot(const struct tpacket_rxq *q, const struct tpacket_ring *ring, struct t
 	f->hash = sl_load_relaxed(&h->hv1.tp_rxhash);
 	f->ns = sl_load_relaxed(&h->tp_sec) * UINT64_C(1000000000) + sl_load_relaxed(&h->tp_nsec);
 	f->packet_type = q->cur.slot[SLL_OFFSET + offsetof(struct sockaddr_ll, sll_pkttype)];
-	if (mac < sizeof(*h) + ring->vnet_len || mac > q->v3_room ||
-	    f->caught > q->v3_room - mac || f->caught > f->wire)
+	if (mac < sizeof(*h) + ring->vnet_len || mac > q->v3_room || f->caught > q->v3_room - mac ||
+		f->caught > f->wire)
 		return -EINVAL;
 	f->data = q->cur.slot + mac;
 	if (ring->vnet_len != 0)
@@ -95,7 +95,7 @@ step_on(struct tpacket_rxq *q, const struct tpacket_ring *ring, uint32_t step)
 		return;
 	}
 	if (step < sizeof(struct tpacket3_hdr) || step % sizeof(uint64_t) != 0 ||
-	    step > q->v3_room) {
+		step > q->v3_room) {
 		sl_counter_add(&q->stats[TPACKET_RX_BAD_SLOT], q->v3_left);
 		release_block(q, ring);
 		return;

@@ -15,14 +15,16 @@
 #include "sl_errno.h"
 #include "tpacket_priv.h"
 
-/* Copies of frames that do not fit a slot wait in the socket's queue: room for some super-frames. */
+/* Copies of frames that do not fit a slot wait in the socket's queue: room for some super-frames.
+ */
 #define RCVBUF_BYTES (8u << 20)
 /* In flight at once: all of a ring, with what the kernel adds to each frame. */
 #define SNDBUF_BYTES (8u << 20)
 /* Enough that the queue may hold copies at all; the kernel counts in bytes but takes any value. */
 #define COPY_THRESH 1
 
-/* Frame headers before the data: version 2 ends them at 66, version 3 at 82, without vnet header. */
+/* Frame headers before the data: version 2 ends them at 66, version 3 at 82, without vnet header.
+ */
 #define SLOT_HEAD 82
 #define LINK_BYTES (14 + 8)
 #define TX_HEAD 32
@@ -51,9 +53,10 @@ set_buffer(struct tpacket_port *port, int fd, int forced, int plain, int bytes)
 	if (ret == 0)
 		return;
 	if (!port->warned_buffer)
-		TPACKET_LOG(NOTICE, "%s: socket buffers stay within the system's limit (%s); "
-			    "super-frames may be lost under load", port->args.iface,
-			    sl_strerror(ret));
+		TPACKET_LOG(NOTICE,
+			"%s: socket buffers stay within the system's limit (%s); "
+			"super-frames may be lost under load",
+			port->args.iface, sl_strerror(ret));
 	port->warned_buffer = true;
 	(void)sl_sys(setsockopt(fd, SOL_SOCKET, plain, &bytes, sizeof(bytes)));
 }
@@ -70,8 +73,10 @@ enable_vnet(struct tpacket_port *port, int fd)
 	if (ret == 0)
 		return TPACKET_VNET_LEN;
 	if (!port->warned_vnet)
-		TPACKET_LOG(NOTICE, "%s: no vnet header (%s): checksums are made in software and "
-			    "there is no segmentation offload", port->args.iface, sl_strerror(ret));
+		TPACKET_LOG(NOTICE,
+			"%s: no vnet header (%s): checksums are made in software and "
+			"there is no segmentation offload",
+			port->args.iface, sl_strerror(ret));
 	port->warned_vnet = true;
 	return 0;
 }
@@ -86,7 +91,7 @@ enable_bypass(struct tpacket_port *port, int fd)
 	ret = set_int(fd, PACKET_QDISC_BYPASS, 1);
 	if (ret != 0 && !port->warned_bypass) {
 		TPACKET_LOG(NOTICE, "%s: transmit goes through the queueing discipline (%s)",
-			    port->args.iface, sl_strerror(ret));
+			port->args.iface, sl_strerror(ret));
 		port->warned_bypass = true;
 	}
 }
@@ -153,8 +158,8 @@ tpacket_ring_destroy(struct tpacket_ring *ring)
 static void
 prefer_node(uint32_t socket_id)
 {
-	if (socket_id != (uint32_t)SOCKET_ID_ANY && numa_available() >= 0 &&
-	    numa_max_node() > 0 && (int)socket_id <= numa_max_node())
+	if (socket_id != (uint32_t)SOCKET_ID_ANY && numa_available() >= 0 && numa_max_node() > 0 &&
+		(int)socket_id <= numa_max_node())
 		numa_set_preferred((int)socket_id);
 }
 
@@ -167,7 +172,7 @@ prefer_any(void)
 
 static int
 map_ring(struct tpacket_port *port, struct tpacket_ring *ring, int option, uint32_t socket_id,
-	 uint32_t features)
+	uint32_t features)
 {
 	struct tpacket_req3 req = {
 		.tp_block_size = ring->geom.block_size,
@@ -177,7 +182,8 @@ map_ring(struct tpacket_port *port, struct tpacket_ring *ring, int option, uint3
 		.tp_retire_blk_tov = V3_RETIRE_MS,
 		.tp_feature_req_word = features,
 	};
-	socklen_t len = ring->version == 3 ? sizeof(struct tpacket_req3) : sizeof(struct tpacket_req);
+	socklen_t len =
+		ring->version == 3 ? sizeof(struct tpacket_req3) : sizeof(struct tpacket_req);
 	void *map;
 	int ret;
 
@@ -186,7 +192,7 @@ map_ring(struct tpacket_port *port, struct tpacket_ring *ring, int option, uint3
 	prefer_any();
 	if (ret != 0) {
 		TPACKET_LOG(ERR, "%s: no ring of %u blocks of %u bytes: %s", port->args.iface,
-			    req.tp_block_nr, req.tp_block_size, sl_strerror(ret));
+			req.tp_block_nr, req.tp_block_size, sl_strerror(ret));
 		return ret;
 	}
 	/* Not locked: the kernel's ring pages are never paged out, and a lock would count against
@@ -201,7 +207,7 @@ map_ring(struct tpacket_port *port, struct tpacket_ring *ring, int option, uint3
 
 static int
 derive(struct tpacket_port *port, const char *what, uint32_t desc, uint32_t slot,
-       uint32_t block_least, struct tpacket_geom *out)
+	uint32_t block_least, struct tpacket_geom *out)
 {
 	struct tpacket_geom_ask ask = {
 		.block_size = port->args.block_size,
@@ -209,7 +215,7 @@ derive(struct tpacket_port *port, const char *what, uint32_t desc, uint32_t slot
 		.frame_nr = port->args.frame_nr != 0 ? port->args.frame_nr : desc,
 		.slot = slot,
 		.block_least = block_least,
-		.page = (uint32_t)sysconf(_SC_PAGESIZE),
+		.page = (uint32_t)getpagesize(),
 		.whole_blocks = block_least != 0,
 	};
 	bool changed;
@@ -217,9 +223,10 @@ derive(struct tpacket_port *port, const char *what, uint32_t desc, uint32_t slot
 
 	ret = tpacket_geom_derive(&ask, out, &changed);
 	if (ret != 0) {
-		TPACKET_LOG(ERR, "%s: no %s ring of %u frames of %u bytes in blocks of %u can be made",
-			    port->args.iface, what, ask.frame_nr,
-			    ask.frame_size != 0 ? ask.frame_size : slot, ask.block_size);
+		TPACKET_LOG(ERR,
+			"%s: no %s ring of %u frames of %u bytes in blocks of %u can be made",
+			port->args.iface, what, ask.frame_nr,
+			ask.frame_size != 0 ? ask.frame_size : slot, ask.block_size);
 		return ret;
 	}
 	rte_log(changed ? RTE_LOG_NOTICE : RTE_LOG_INFO, tpacket_logtype,
@@ -245,7 +252,8 @@ drop_all(int fd, bool on)
 	int unused = 0;
 
 	if (on)
-		(void)sl_sys(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)));
+		(void)sl_sys(
+			setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)));
 	else
 		(void)sl_sys(setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &unused, sizeof(unused)));
 }
@@ -269,7 +277,7 @@ join_fanout(struct tpacket_port *port, int fd)
 	ret = set_int(fd, PACKET_FANOUT, value);
 	if (ret != 0) {
 		TPACKET_LOG(ERR, "%s: cannot join fan-out group %u (%s): %s", port->args.iface, id,
-			    tpacket_fanout_name(port->args.fanout_mode), sl_strerror(ret));
+			tpacket_fanout_name(port->args.fanout_mode), sl_strerror(ret));
 		return ret;
 	}
 	ret = sl_sys(getsockopt(fd, SOL_PACKET, PACKET_FANOUT, &value, &len));
@@ -289,13 +297,13 @@ receive_options(struct tpacket_port *port, int fd)
 		ret = set_int(fd, PACKET_IGNORE_OUTGOING, 1);
 		if (ret != 0)
 			TPACKET_LOG(NOTICE, "%s: frames that this host sends are received too: %s",
-				    port->args.iface, sl_strerror(ret));
+				port->args.iface, sl_strerror(ret));
 	}
 	if (us != 0) {
 		ret = sl_sys(setsockopt(fd, SOL_SOCKET, SO_BUSY_POLL, &us, sizeof(us)));
 		if (ret != 0)
 			TPACKET_LOG(NOTICE, "%s: no busy polling in the kernel: %s",
-				    port->args.iface, sl_strerror(ret));
+				port->args.iface, sl_strerror(ret));
 	}
 }
 
@@ -409,7 +417,7 @@ transmit_ring(struct tpacket_port *port, struct tpacket_txq *q, struct tpacket_r
 	set_buffer(port, ring->fd, SO_SNDBUFFORCE, SO_SNDBUF, SNDBUF_BYTES);
 	/* PACKET_LOSS stays off: a frame that the kernel refuses must be seen. */
 	ret = derive(port, "transmit", q->desc,
-		     TX_HEAD + TPACKET_VNET_LEN + port->data->mtu + LINK_BYTES, 0, &ring->geom);
+		TX_HEAD + TPACKET_VNET_LEN + port->data->mtu + LINK_BYTES, 0, &ring->geom);
 	if (ret == 0)
 		ret = map_ring(port, ring, PACKET_TX_RING, q->socket_id, 0);
 	if (ret == 0)

@@ -199,8 +199,8 @@ xstat(const struct rte_eth_dev_data *data, uint32_t id)
 	}
 	for (i = 0; i < data->nb_tx_queues; i++)
 		if (data->tx_queues[i] != NULL)
-			sum += tx_stat(data->tx_queues[i],
-				       (enum tpacket_tx_stat)(id - TPACKET_RX_STATS));
+			sum += tx_stat(
+				data->tx_queues[i], (enum tpacket_tx_stat)(id - TPACKET_RX_STATS));
 	return sum;
 }
 

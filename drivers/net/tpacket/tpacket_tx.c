@@ -18,7 +18,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include <rte_errno.h>
 #include <rte_ether.h>
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
@@ -84,7 +83,8 @@ tpacket_tx_reset(struct tpacket_txq *q, struct tpacket_ring *ring)
 	sl_store_relaxed(&q->in_flight, 0);
 }
 
-/* ---- filling a slot --------------------------------------------------------------------------- */
+/* ---- filling a slot ---------------------------------------------------------------------------
+ */
 
 uint32_t
 tpacket_tx_copy(const struct rte_mbuf *m, uint8_t *out, uint32_t max)
@@ -120,7 +120,7 @@ fits_mtu(const struct tpacket_txq *q, const struct rte_mbuf *m, uint32_t len)
 		return true;
 	return len <= limit + TAG_LEN &&
 	       (tpacket_tx_tag(m) != 0 || eth->ether_type == RTE_BE16(RTE_ETHER_TYPE_VLAN) ||
-		eth->ether_type == RTE_BE16(RTE_ETHER_TYPE_QINQ));
+		       eth->ether_type == RTE_BE16(RTE_ETHER_TYPE_QINQ));
 }
 
 static enum verdict
@@ -164,7 +164,8 @@ fill_one(struct tpacket_txq *q, const struct tpacket_ring *ring, const struct rt
 	return FILLED;
 }
 
-/* ---- handing over to the kernel ------------------------------------------------------------------ */
+/* ---- handing over to the kernel
+ * ------------------------------------------------------------------ */
 
 static void
 count_error(struct tpacket_txq *q, int error)
@@ -217,7 +218,7 @@ kick(struct tpacket_txq *q, const struct tpacket_ring *ring, uint8_t *last)
  * own place in the ring is the slot it did not take, where the head goes back to. */
 static uint32_t
 rewind_rest(struct tpacket_txq *q, const struct tpacket_ring *ring, struct tpacket_cursor first,
-	    uint32_t n, bool *malformed)
+	uint32_t n, bool *malformed)
 {
 	struct tpacket_cursor at;
 	uint32_t taken = 0, i;
@@ -257,7 +258,7 @@ account(struct tpacket_txq *q, struct rte_mbuf **pkts, uint32_t n)
  * caller is rid of; *why is FILLED when another call may go on. */
 static uint16_t
 send_run(struct tpacket_txq *q, const struct tpacket_ring *ring, struct rte_mbuf **pkts, uint16_t n,
-	 enum verdict *why)
+	enum verdict *why)
 {
 	struct tpacket_cursor first = q->head;
 	uint8_t *last = NULL, *slot;
@@ -268,8 +269,8 @@ send_run(struct tpacket_txq *q, const struct tpacket_ring *ring, struct rte_mbuf
 		if (filled + 1 < n)
 			rte_prefetch0(rte_pktmbuf_mtod(pkts[filled + 1], const void *));
 		slot = q->head.slot;
-		*why = filled + q->filled < ring->geom.frame_nr ? fill_one(q, ring, pkts[filled]) :
-								  FULL;
+		*why = filled + q->filled < ring->geom.frame_nr ? fill_one(q, ring, pkts[filled])
+								: FULL;
 		if (*why != FILLED)
 			break;
 		last = slot;
@@ -291,7 +292,7 @@ send_run(struct tpacket_txq *q, const struct tpacket_ring *ring, struct rte_mbuf
 /* The packet that stopped a run. Returns true when the caller is rid of it. */
 static bool
 deal_with(struct tpacket_txq *q, const struct tpacket_ring *ring, struct rte_mbuf *m,
-	  enum verdict why)
+	enum verdict why)
 {
 	uint64_t bytes = m->pkt_len + tpacket_tx_tag(m);
 	int ret;
@@ -301,7 +302,7 @@ deal_with(struct tpacket_txq *q, const struct tpacket_ring *ring, struct rte_mbu
 		if (ret != 0)
 			count_error(q, ret);
 		if (ret == -EAGAIN || ret == -ENOBUFS || ret == -EINTR || ret == -ENETDOWN ||
-		    ret == -ENXIO || ret == -ENOMEM)
+			ret == -ENXIO || ret == -ENOMEM)
 			return false;
 		if (ret == 0) {
 			sl_counter_add(&q->stats[TPACKET_TX_PACKETS], 1);
@@ -327,7 +328,8 @@ tpacket_tx_burst(void *txq, struct rte_mbuf **pkts, uint16_t n)
 		goto out;
 	tpacket_tx_reap(q, ring, UINT32_MAX);
 	while (done < n) {
-		done = (uint16_t)(done + send_run(q, ring, pkts + done, (uint16_t)(n - done), &why));
+		done = (uint16_t)(done +
+				  send_run(q, ring, pkts + done, (uint16_t)(n - done), &why));
 		if (why == FILLED)
 			continue;
 		if (why == FULL)
@@ -341,7 +343,8 @@ out:
 	return done;
 }
 
-/* ---- the rest of a transmit queue ----------------------------------------------------------------- */
+/* ---- the rest of a transmit queue
+ * ----------------------------------------------------------------- */
 
 int
 tpacket_tx_cleanup(void *txq, uint32_t n)

@@ -10,7 +10,6 @@
 
 #include <linux/virtio_net.h>
 #include <rte_byteorder.h>
-#include <rte_errno.h>
 #include <rte_ether.h>
 #include <rte_mbuf.h>
 
@@ -67,7 +66,7 @@ described(const struct rte_mbuf *m, uint32_t there, struct tpacket_txmeta *meta)
 		least = h->l4_proto == IPPROTO_TCP ? 20 : 8;
 	h->l4_len = (uint16_t)(meta->gso ? m->l4_len : least);
 	if (m->l2_len < RTE_ETHER_HDR_LEN || h->l3_len < (h->ipv6 ? 40 : 20) || h->l4_len < least ||
-	    (uint32_t)h->l2_len + h->l3_len + h->l4_len > there)
+		(uint32_t)h->l2_len + h->l3_len + h->l4_len > there)
 		return -EINVAL;
 	meta->csum = h->l4_proto != 0;
 	meta->ip_csum = !h->ipv6 && (meta->gso || (m->ol_flags & RTE_MBUF_F_TX_IP_CKSUM) != 0);
@@ -100,11 +99,11 @@ relayed(const uint8_t *frame, uint32_t there, uint32_t len, struct tpacket_txmet
 
 	tpacket_parse(frame, there, &meta->h);
 	if (meta->h.l4_len == 0 || tpacket_csum_offset(&meta->h) == 0 ||
-	    measure(frame, len, meta) != 0)
+		measure(frame, len, meta) != 0)
 		return;
 	sum = tpacket_pseudo_sum(frame, &meta->h, meta->l4_bytes);
 	memcpy(&field, frame + meta->h.l2_len + meta->h.l3_len + tpacket_csum_offset(&meta->h),
-	       sizeof(field));
+		sizeof(field));
 	meta->csum = field == sum;
 }
 
@@ -114,7 +113,7 @@ describe_gso(const struct rte_mbuf *m, uint32_t len, struct tpacket_txmeta *meta
 	uint32_t headers = (uint32_t)meta->h.l2_len + meta->h.l3_len + meta->h.l4_len;
 
 	if (meta->h.l4_len == 0 || m->tso_segsz == 0 || headers > HEADERS_MAX ||
-	    len - meta->h.l2_len > UINT16_MAX)
+		len - meta->h.l2_len > UINT16_MAX)
 		return -EINVAL;
 	meta->csum = true;
 	meta->vnet.hdr_len = (uint16_t)headers;
@@ -124,14 +123,14 @@ describe_gso(const struct rte_mbuf *m, uint32_t len, struct tpacket_txmeta *meta
 	if (meta->h.l4_proto == IPPROTO_UDP)
 		meta->vnet.gso_type = GSO_UDP_L4;
 	else
-		meta->vnet.gso_type = meta->h.ipv6 ? VIRTIO_NET_HDR_GSO_TCPV6 :
-						     VIRTIO_NET_HDR_GSO_TCPV4;
+		meta->vnet.gso_type =
+			meta->h.ipv6 ? VIRTIO_NET_HDR_GSO_TCPV6 : VIRTIO_NET_HDR_GSO_TCPV4;
 	return 0;
 }
 
 int
 tpacket_tx_meta(const struct rte_mbuf *m, const uint8_t *frame, uint32_t there, uint32_t len,
-		struct tpacket_txmeta *meta)
+	struct tpacket_txmeta *meta)
 {
 	uint64_t asked = RTE_MBUF_F_TX_L4_MASK | RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_TCP_SEG |
 			 RTE_MBUF_F_TX_UDP_SEG;
@@ -252,8 +251,8 @@ tpacket_tx_prepare(void *txq, struct rte_mbuf **pkts, uint16_t n)
 			continue;
 		there = tpacket_tx_copy(pkts[i], head, sizeof(head));
 		if (tpacket_tx_meta(pkts[i], head, there,
-				    pkts[i]->pkt_len + tpacket_tx_tag(pkts[i]), &meta) != 0) {
-			rte_errno = EINVAL;
+			    pkts[i]->pkt_len + tpacket_tx_tag(pkts[i]), &meta) != 0) {
+			sl_set_rte_error(-EINVAL);
 			break;
 		}
 	}

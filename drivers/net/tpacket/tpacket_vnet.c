@@ -128,14 +128,15 @@ tpacket_parse(const uint8_t *frame, uint32_t len, struct tpacket_headers *h)
 		return;
 	type = get16(frame + 12);
 	while ((type == RTE_ETHER_TYPE_VLAN || type == RTE_ETHER_TYPE_QINQ) && tags < 2 &&
-	       len >= l2 + 4) {
+		len >= l2 + 4) {
 		type = get16(frame + l2 + 2);
 		l2 += 4;
 		tags++;
 	}
 	h->l2_len = (uint16_t)l2;
-	h->ptype = tags == 0 ? RTE_PTYPE_L2_ETHER :
-		   tags == 1 ? RTE_PTYPE_L2_ETHER_VLAN : RTE_PTYPE_L2_ETHER_QINQ;
+	h->ptype = tags == 0   ? RTE_PTYPE_L2_ETHER
+		   : tags == 1 ? RTE_PTYPE_L2_ETHER_VLAN
+			       : RTE_PTYPE_L2_ETHER_QINQ;
 	if (type == RTE_ETHER_TYPE_IPV4)
 		parse_ipv4(frame, len, h);
 	else if (type == RTE_ETHER_TYPE_IPV6)
@@ -173,7 +174,7 @@ tpacket_vnet_check(const struct tpacket_vnet *v, uint32_t len, struct tpacket_of
 	memset(out, 0, sizeof(*out));
 	if ((v->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) != 0) {
 		if (v->csum_start < RTE_ETHER_HDR_LEN ||
-		    (uint32_t)v->csum_start + v->csum_offset + 2 > len)
+			(uint32_t)v->csum_start + v->csum_offset + 2 > len)
 			return -EINVAL;
 		out->csum_partial = true;
 		out->csum_start = v->csum_start;
