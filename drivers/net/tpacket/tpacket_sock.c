@@ -205,34 +205,53 @@ map_ring(struct tpacket_port *port, struct tpacket_ring *ring, int option, uint3
 	return 0;
 }
 
-static int
-derive(struct tpacket_port *port, const char *what, uint32_t desc, uint32_t slot,
-	uint32_t block_least, struct tpacket_geom *out)
+/* An application that names no MTU is given 1500 by DPDK, whatever the interface has. */
+static uint32_t
+ring_mtu(const struct tpacket_port *port)
 {
-	struct tpacket_geom_ask ask = {
-		.block_size = port->args.block_size,
-		.frame_size = port->args.frame_size,
-		.frame_nr = port->args.frame_nr != 0 ? port->args.frame_nr : desc,
-		.slot = slot,
-		.block_least = block_least,
-		.page = (uint32_t)getpagesize(),
-		.whole_blocks = block_least != 0,
-	};
-	bool changed;
+	return RTE_MAX((uint32_t)port->data->mtu, sl_load_relaxed(&port->kernel_mtu));
+}
+
+/* What was asked for by name and had to be rounded is worth a line; a descriptor count is not. */
+static void
+tell_geometry(const struct tpacket_port *port, const char *what, const struct tpacket_geom *g,
+	bool changed)
+{
+	const struct tpacket_args *args = &port->args;
+	bool asked = args->block_size != 0 || args->frame_size != 0 || args->frame_nr != 0;
+
+	rte_log(changed && asked ? RTE_LOG_NOTICE : RTE_LOG_INFO, tpacket_logtype,
+		"net_tpacket: %s: %s ring%s: %u blocks of %u bytes, %u frames of %u bytes\n",
+		args->iface, what, changed ? " rounded" : "", g->block_nr, g->block_size,
+		g->frame_nr, g->frame_size);
+}
+
+static int
+derive(struct tpacket_port *port, const char *what, struct tpacket_geom_ask *ask,
+	struct tpacket_geom *out)
+{
+	bool raised = false, changed;
 	int ret;
 
-	ret = tpacket_geom_derive(&ask, out, &changed);
+	ask->block_size = port->args.block_size;
+	ask->frame_size = port->args.frame_size;
+	if (port->args.frame_nr != 0)
+		ask->frame_nr = port->args.frame_nr;
+	ask->page = (uint32_t)getpagesize();
+	/* Larger packets have another way in, but none out. */
+	if (ask->fit_slot && ask->frame_size != 0 && ask->frame_size < ask->slot) {
+		ask->frame_size = 0;
+		raised = true;
+	}
+	ret = tpacket_geom_derive(ask, out, &changed);
 	if (ret != 0) {
 		TPACKET_LOG(ERR,
 			"%s: no %s ring of %u frames of %u bytes in blocks of %u can be made",
-			port->args.iface, what, ask.frame_nr,
-			ask.frame_size != 0 ? ask.frame_size : slot, ask.block_size);
+			port->args.iface, what, ask->frame_nr,
+			ask->frame_size != 0 ? ask->frame_size : ask->slot, ask->block_size);
 		return ret;
 	}
-	rte_log(changed ? RTE_LOG_NOTICE : RTE_LOG_INFO, tpacket_logtype,
-		"net_tpacket: %s: %s ring%s: %u blocks of %u bytes, %u frames of %u bytes\n",
-		port->args.iface, what, changed ? " rounded" : "", out->block_nr, out->block_size,
-		out->frame_nr, out->frame_size);
+	tell_geometry(port, what, out, changed || raised);
 	return 0;
 }
 
@@ -310,8 +329,10 @@ receive_options(struct tpacket_port *port, int fd)
 static int
 receive_ring(struct tpacket_port *port, struct tpacket_rxq *q, struct tpacket_ring *ring)
 {
-	uint32_t slot = tpacket_slot_bytes(port->data->mtu, TPACKET_VNET_LEN);
-	uint32_t least = 0;
+	struct tpacket_geom_ask ask = {
+		.frame_nr = q->desc,
+		.slot = tpacket_slot_bytes(ring_mtu(port), TPACKET_VNET_LEN),
+	};
 	uint32_t features = 0;
 	int ret;
 
@@ -322,9 +343,11 @@ receive_ring(struct tpacket_port *port, struct tpacket_rxq *q, struct tpacket_ri
 	ring->vnet_len = enable_vnet(port, ring->fd);
 	receive_options(port, ring->fd);
 	if (ring->version == 3) {
-		least = V3_BLOCK_HEAD + slot;
+		ask.whole_blocks = true;
+		ask.block_least = V3_BLOCK_HEAD + ask.slot;
 		if (ring->vnet_len != 0)
-			least = V3_BLOCK_HEAD + SLOT_HEAD + TPACKET_VNET_LEN + TPACKET_SUPER_MAX;
+			ask.block_least =
+				V3_BLOCK_HEAD + SLOT_HEAD + TPACKET_VNET_LEN + TPACKET_SUPER_MAX;
 		if ((q->offloads & RTE_ETH_RX_OFFLOAD_RSS_HASH) != 0)
 			features = TP_FT_REQ_FILL_RXHASH;
 	} else {
@@ -333,7 +356,7 @@ receive_ring(struct tpacket_port *port, struct tpacket_rxq *q, struct tpacket_ri
 			return ret;
 		set_buffer(port, ring->fd, SO_RCVBUFFORCE, SO_RCVBUF, RCVBUF_BYTES);
 	}
-	ret = derive(port, "receive", q->desc, slot, least, &ring->geom);
+	ret = derive(port, "receive", &ask, &ring->geom);
 	if (ret != 0)
 		return ret;
 	return map_ring(port, ring, PACKET_RX_RING, q->socket_id, features);
@@ -405,6 +428,11 @@ static int
 transmit_ring(struct tpacket_port *port, struct tpacket_txq *q, struct tpacket_ring *ring)
 {
 	uint64_t tso = RTE_ETH_TX_OFFLOAD_TCP_TSO | RTE_ETH_TX_OFFLOAD_UDP_TSO;
+	struct tpacket_geom_ask ask = {
+		.frame_nr = q->desc,
+		.slot = TX_HEAD + TPACKET_VNET_LEN + ring_mtu(port) + LINK_BYTES,
+		.fit_slot = true,
+	};
 	int ret;
 
 	/* One frame a slot, so version 3 would bring nothing but a longer header. */
@@ -416,8 +444,7 @@ transmit_ring(struct tpacket_port *port, struct tpacket_txq *q, struct tpacket_r
 	enable_bypass(port, ring->fd);
 	set_buffer(port, ring->fd, SO_SNDBUFFORCE, SO_SNDBUF, SNDBUF_BYTES);
 	/* PACKET_LOSS stays off: a frame that the kernel refuses must be seen. */
-	ret = derive(port, "transmit", q->desc,
-		TX_HEAD + TPACKET_VNET_LEN + port->data->mtu + LINK_BYTES, 0, &ring->geom);
+	ret = derive(port, "transmit", &ask, &ring->geom);
 	if (ret == 0)
 		ret = map_ring(port, ring, PACKET_TX_RING, q->socket_id, 0);
 	if (ret == 0)

@@ -138,6 +138,7 @@ struct tpacket_geom_ask {
 	uint32_t slot;	      /* bytes a frame needs, headers of the ring included */
 	uint32_t block_least; /* bytes that a block must hold, 0: one frame */
 	uint32_t page;	      /* bytes of a page */
+	bool fit_slot;	      /* a frame size below `slot` is no use */
 	bool whole_blocks;    /* version 3: frames of any size packed into blocks */
 };
 

@@ -255,26 +255,19 @@ class Testpmd:
         return self.process.returncode, self.pending + text.decode(errors='replace')
 
 
-class Cases:
-    """Counts cases; use as `with cases('name'): assert ...`."""
-
-    def __init__(self):
-        self.passed = self.failed = self.skipped = 0
-        self.name = None
-
-    def __call__(self, name):
-        self.name = name
-        return self
+class Case:
+    def __init__(self, cases, name):
+        self.cases, self.name = cases, name
 
     def __enter__(self):
         return self
 
     def __exit__(self, kind, value, trace):
         if kind is None:
-            self.passed += 1
+            self.cases.passed += 1
             print('ok  ', self.name)
         elif issubclass(kind, Exception):
-            self.failed += 1
+            self.cases.failed += 1
             while trace.tb_next is not None:
                 trace = trace.tb_next
             where = f'{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}'
@@ -283,6 +276,16 @@ class Cases:
             return False
         sys.stdout.flush()
         return True
+
+
+class Cases:
+    """Counts cases; use as `with cases('name'): assert ...`."""
+
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+
+    def __call__(self, name):
+        return Case(self, name)
 
     def skip(self, name, why):
         self.skipped += 1
