@@ -10,7 +10,7 @@
 #define BLOCK_CHOICE_MAX (256u << 10)
 
 #define V3_BLOCK_DEFAULT (256u << 10)
-#define V3_BLOCKS_MIN 4
+#define V3_BLOCKS_MIN 16
 #define FRAME_STEP 64  /* a cache line: a frame's header never shares one with another's tail */
 #define FRAME_ALIGN 16 /* what the kernel asks for */
 

@@ -7,6 +7,7 @@ may write to.
 """
 import atexit
 import ctypes
+import fcntl
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import select
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -98,12 +100,17 @@ class Rig:
     @staticmethod
     def inside(ns, *args):
         """A socket of namespace ns; it stays there."""
+        return Rig.there(ns, lambda: socket.socket(*args))
+
+    @staticmethod
+    def there(ns, make):
+        """Call make() inside a namespace."""
         home = os.open('/proc/self/ns/net', os.O_RDONLY)
         there = os.open(f'/run/netns/{ns}', os.O_RDONLY)
         try:
             if LIBC.setns(there, 0) != 0:
                 raise OSError(ctypes.get_errno(), 'setns')
-            return socket.socket(*args)
+            return make()
         finally:
             if LIBC.setns(home, 0) != 0:
                 os._exit(1)  # lost in a foreign namespace: nothing sensible can follow
@@ -159,6 +166,33 @@ class Link:
 
     def close(self):
         self.sock.close()
+
+
+class Tap(Link):
+    """The user's end of a tap interface: what its kernel end transmits comes out complete."""
+
+    def __init__(self, ns, dev, vnet=False):
+        self.fd = Rig.there(ns, lambda: os.open('/dev/net/tun', os.O_RDWR))
+        iff_tap, iff_no_pi, iff_vnet_hdr, tunsetiff = 2, 0x1000, 0x4000, 0x400454ca
+        flags = iff_tap | iff_no_pi | (iff_vnet_hdr if vnet else 0)
+        fcntl.ioctl(self.fd, tunsetiff, struct.pack('16sH22x', dev.encode(), flags))
+        sh('ip', '-n', ns, 'link', 'set', dev, 'arp', 'off')
+        sh('ip', '-n', ns, 'link', 'set', dev, 'up')
+
+    def send(self, frame):
+        os.write(self.fd, frame)
+
+    def receive(self, patience=PATIENCE_S):
+        if not select.select([self.fd], [], [], patience)[0]:
+            return None
+        return os.read(self.fd, 1 << 17)
+
+    def flush(self):
+        while self.receive(0) is not None:
+            pass
+
+    def close(self):
+        os.close(self.fd)
 
 
 class Testpmd:
