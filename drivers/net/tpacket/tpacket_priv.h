@@ -147,6 +147,7 @@ struct tpacket_rxq {
 	bool scatter;		   /* (c) */
 	bool lro;		   /* (c) */
 	bool deferred;		   /* (c) not started with the port */
+	bool strip;		   /* (a) tags are taken out */
 	bool ptypes;		   /* (a) application wants packet types */
 	uint16_t desc;		   /* (c) as asked in the setup */
 	uint32_t socket_id;	   /* (c) */
@@ -304,6 +305,8 @@ int tpacket_tx_start(struct rte_eth_dev *dev, uint16_t id);
 int tpacket_tx_stop(struct rte_eth_dev *dev, uint16_t id);
 void tpacket_rxq_info(struct rte_eth_dev *dev, uint16_t id, struct rte_eth_rxq_info *info);
 void tpacket_txq_info(struct rte_eth_dev *dev, uint16_t id, struct rte_eth_txq_info *info);
+int tpacket_vlan_offload_set(struct rte_eth_dev *dev, int mask);
+void tpacket_vlan_strip_set(struct rte_eth_dev *dev, uint16_t id, int on);
 int tpacket_rx_burst_mode(struct rte_eth_dev *dev, uint16_t id, struct rte_eth_burst_mode *mode);
 int tpacket_tx_burst_mode(struct rte_eth_dev *dev, uint16_t id, struct rte_eth_burst_mode *mode);
 
@@ -334,6 +337,7 @@ struct tpacket_frame {
 	uint16_t tci;
 	uint16_t tpid;
 	uint8_t packet_type;
+	bool keep_tag; /* the tag goes into the frame again */
 	uint64_t ns;
 	struct tpacket_vnet vnet; /* zero where the ring has none */
 };

@@ -70,6 +70,7 @@ tpacket_rx_setup(struct rte_eth_dev *dev, uint16_t id, uint16_t desc, unsigned i
 	q->scatter = q->lro || (q->offloads & RTE_ETH_RX_OFFLOAD_SCATTER) != 0;
 	q->room = (uint16_t)(rte_pktmbuf_data_room_size(pool) - RTE_PKTMBUF_HEADROOM);
 	q->ptypes = true;
+	q->strip = (q->offloads & RTE_ETH_RX_OFFLOAD_VLAN_STRIP) != 0;
 	q->deferred = conf->rx_deferred_start != 0;
 	ret = q->staging == NULL ? -ENOMEM : check_room(dev, q);
 	if (ret != 0) {
@@ -177,6 +178,27 @@ tpacket_rxq_info(struct rte_eth_dev *dev, uint16_t id, struct rte_eth_rxq_info *
 	if (ring != NULL && rte_eal_process_type() == RTE_PROC_PRIMARY)
 		info->nb_desc = (uint16_t)RTE_MIN(ring->geom.frame_nr, (uint32_t)UINT16_MAX);
 	pthread_mutex_unlock(&port->lock);
+}
+
+void
+tpacket_vlan_strip_set(struct rte_eth_dev *dev, uint16_t id, int on)
+{
+	struct tpacket_rxq *q = dev->data->rx_queues[id];
+
+	/* Alone in its word: a burst takes it for one frame, whichever it is. */
+	if (q != NULL)
+		sl_store_relaxed(&q->strip, on != 0);
+}
+
+int
+tpacket_vlan_offload_set(struct rte_eth_dev *dev, int mask)
+{
+	uint64_t now = dev->data->dev_conf.rxmode.offloads;
+	uint16_t i;
+
+	for (i = 0; (mask & RTE_ETH_VLAN_STRIP_MASK) != 0 && i < dev->data->nb_rx_queues; i++)
+		tpacket_vlan_strip_set(dev, i, (now & RTE_ETH_RX_OFFLOAD_VLAN_STRIP) != 0);
+	return 0;
 }
 
 int

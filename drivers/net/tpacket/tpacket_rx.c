@@ -37,8 +37,7 @@ count(struct tpacket_rxq *q, enum tpacket_rx_stat which)
 static bool
 needs_tag(const struct tpacket_rxq *q, const struct tpacket_frame *f)
 {
-	return (f->status & TP_STATUS_VLAN_VALID) != 0 &&
-	       (q->offloads & RTE_ETH_RX_OFFLOAD_VLAN_STRIP) == 0;
+	return (f->status & TP_STATUS_VLAN_VALID) != 0 && !sl_load_relaxed(&q->strip);
 }
 
 static void
@@ -160,7 +159,7 @@ frame_flags(const struct tpacket_rxq *q, const struct tpacket_frame *f)
 {
 	uint64_t flags = 0;
 
-	if ((f->status & TP_STATUS_VLAN_VALID) != 0 && !needs_tag(q, f))
+	if ((f->status & TP_STATUS_VLAN_VALID) != 0 && !f->keep_tag)
 		flags |= RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
 	if (f->hash != 0 && (q->offloads & RTE_ETH_RX_OFFLOAD_RSS_HASH) != 0)
 		flags |= RTE_MBUF_F_RX_RSS_HASH;
@@ -322,7 +321,7 @@ static int
 queued_to_staging(struct tpacket_rxq *q, const struct tpacket_ring *ring, struct tpacket_frame *f,
 	struct rte_mbuf **pkts, uint16_t n)
 {
-	bool tag = needs_tag(q, f);
+	bool tag = f->keep_tag;
 	uint8_t *to = q->staging + (tag ? TAG_LEN : 0);
 	struct tpacket_offload o;
 	struct iovec iov[2];
@@ -363,7 +362,7 @@ static int
 queued_to_chain(struct tpacket_rxq *q, const struct tpacket_ring *ring, struct tpacket_frame *f,
 	struct rte_mbuf **pkts)
 {
-	uint32_t tag = needs_tag(q, f) ? TAG_LEN : 0;
+	uint32_t tag = f->keep_tag ? TAG_LEN : 0;
 	struct iovec iov[CHAIN_MAX + 1];
 	struct tpacket_offload o;
 	struct rte_mbuf *m;
@@ -468,6 +467,7 @@ tpacket_rx_frame(struct tpacket_rxq *q, const struct tpacket_ring *ring, struct 
 	struct tpacket_offload o;
 	bool tag = needs_tag(q, f);
 
+	f->keep_tag = tag; /* decided once: the application may switch stripping meanwhile */
 	if (SL_UNLIKELY(f->caught < f->wire)) {
 		if ((f->status & TP_STATUS_COPY) != 0)
 			return rx_queued(q, ring, f, pkts, n);
