@@ -37,6 +37,12 @@ RTE_LOG_REGISTER(tpacket_logtype, pmd.net.tpacket, NOTICE)
 #define MTU_MAX (UINT16_MAX - 22)
 #define SEGMENTS_MAX 128
 
+#define TPACKET_PARAMS                                                                             \
+	"iface=<string> qpairs=<1-64> tpver=<2|3> blocksz=<bytes> framesz=<bytes> "                \
+	"framecnt=<frames> qdisc_bypass=<0|1> fanout_mode=<hash|lb|cpu|rollover|rnd|qm> "          \
+	"fanout_group=<0-65535> vnet_hdr=<0|1> ignore_outgoing=<0|1> promisc=<0|1> "               \
+	"busy_poll=<microseconds>"
+
 /* ---- what it can do ---------------------------------------------------------------------------
  */
 
@@ -121,7 +127,6 @@ ptypes_get(struct rte_eth_dev *dev)
 	return types;
 }
 
-/* All or none: parsing costs the same for one type as for all. */
 static int
 ptypes_set(struct rte_eth_dev *dev, uint32_t mask)
 {
@@ -131,7 +136,7 @@ ptypes_set(struct rte_eth_dev *dev, uint32_t mask)
 	for (i = 0; i < dev->data->nb_rx_queues; i++) {
 		q = dev->data->rx_queues[i];
 		if (q != NULL)
-			sl_store_relaxed(&q->ptypes, mask != 0);
+			sl_store_relaxed(&q->ptypes, mask);
 	}
 	return 0;
 }
@@ -548,16 +553,9 @@ static struct rte_vdev_driver driver = {
 };
 
 RTE_PMD_REGISTER_VDEV(net_tpacket, driver);
-RTE_PMD_REGISTER_PARAM_STRING(net_tpacket, "iface=<string> "
-					   "qpairs=<1-64> "
-					   "tpver=<2|3> "
-					   "blocksz=<bytes> "
-					   "framesz=<bytes> "
-					   "framecnt=<frames> "
-					   "qdisc_bypass=<0|1> "
-					   "fanout_mode=<hash|lb|cpu|rollover|rnd|qm> "
-					   "fanout_group=<0-65535> "
-					   "vnet_hdr=<0|1> "
-					   "ignore_outgoing=<0|1> "
-					   "promisc=<0|1> "
-					   "busy_poll=<microseconds>");
+RTE_PMD_REGISTER_PARAM_STRING(net_tpacket, TPACKET_PARAMS);
+
+/* What DPDK's own build makes of the two lines above for dpdk-pmdinfo.py. */
+const char tpacket_pmd_info[] __attribute__((used)) =
+	"PMD_INFO_STRING= {\"name\": \"net_tpacket\", \"params\": \"" TPACKET_PARAMS
+	"\", \"pci_ids\": []}";

@@ -140,6 +140,7 @@ struct tpacket_rxq {
 	struct rte_mempool *pool;  /* (c) */
 	struct tpacket_port *port; /* (c) */
 	uint64_t offloads;	   /* (c) */
+	uint32_t ptypes;	   /* (a) mask of the packet types that are wanted, 0: none */
 	uint16_t port_id;	   /* (c) */
 	uint16_t queue_id;	   /* (c) */
 	uint16_t room;		   /* (c) bytes an mbuf holds */
@@ -148,7 +149,6 @@ struct tpacket_rxq {
 	bool lro;		   /* (c) */
 	bool deferred;		   /* (c) not started with the port */
 	bool strip;		   /* (a) tags are taken out */
-	bool ptypes;		   /* (a) application wants packet types */
 	uint16_t desc;		   /* (c) as asked in the setup */
 	uint32_t socket_id;	   /* (c) */
 	struct tpacket_gso gso;	   /* (o) super-frame being cut, in `staging` */

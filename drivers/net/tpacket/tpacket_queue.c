@@ -69,7 +69,7 @@ tpacket_rx_setup(struct rte_eth_dev *dev, uint16_t id, uint16_t desc, unsigned i
 	q->lro = (q->offloads & RTE_ETH_RX_OFFLOAD_TCP_LRO) != 0;
 	q->scatter = q->lro || (q->offloads & RTE_ETH_RX_OFFLOAD_SCATTER) != 0;
 	q->room = (uint16_t)(rte_pktmbuf_data_room_size(pool) - RTE_PKTMBUF_HEADROOM);
-	q->ptypes = true;
+	q->ptypes = UINT32_MAX;
 	q->strip = (q->offloads & RTE_ETH_RX_OFFLOAD_VLAN_STRIP) != 0;
 	q->deferred = conf->rx_deferred_start != 0;
 	ret = q->staging == NULL ? -ENOMEM : check_room(dev, q);

@@ -137,8 +137,7 @@ parse_flags(const struct tpacket_rxq *q, struct rte_mbuf *m)
 	bool good;
 
 	tpacket_parse(data, m->data_len, &h);
-	if (sl_load_relaxed(&q->ptypes))
-		m->packet_type = h.ptype;
+	m->packet_type = h.ptype & sl_load_relaxed(&q->ptypes);
 	if ((q->offloads & RTE_ETH_RX_OFFLOAD_IPV4_CKSUM) == 0 || h.l3_len == 0 || h.ipv6)
 		return 0;
 	good = rte_raw_cksum(data + h.l2_len, h.l3_len) == UINT16_MAX;
@@ -175,7 +174,7 @@ finish(struct tpacket_rxq *q, struct rte_mbuf *m, const struct tpacket_frame *f,
 	m->vlan_tci = f->tci;
 	m->hash.rss = f->hash;
 	m->ol_flags |= csum_flags(q, m, o);
-	if (sl_load_relaxed(&q->ptypes) || (q->offloads & RTE_ETH_RX_OFFLOAD_IPV4_CKSUM) != 0)
+	if (sl_load_relaxed(&q->ptypes) != 0 || (q->offloads & RTE_ETH_RX_OFFLOAD_IPV4_CKSUM) != 0)
 		m->ol_flags |= parse_flags(q, m);
 	if ((q->offloads & RTE_ETH_RX_OFFLOAD_TIMESTAMP) != 0)
 		set_stamp(q, m, f->ns);
@@ -243,8 +242,7 @@ cut_one(struct tpacket_rxq *q, uint32_t len)
 	m->port = q->port_id;
 	m->ol_flags = q->cut_flags;
 	m->vlan_tci = q->cut_tci;
-	if (sl_load_relaxed(&q->ptypes))
-		m->packet_type = q->cut_ptype;
+	m->packet_type = q->cut_ptype & sl_load_relaxed(&q->ptypes);
 	if ((q->offloads & RTE_ETH_RX_OFFLOAD_TIMESTAMP) != 0)
 		set_stamp(q, m, q->cut_ns);
 	sl_counter_add(&q->stats[TPACKET_RX_PACKETS], 1);

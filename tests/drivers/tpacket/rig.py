@@ -233,8 +233,9 @@ class Testpmd:
         """Give a command; returns what it printed."""
         self.process.stdin.write(line.encode() + b'\n')
         self.process.stdin.flush()
-        mark = line.split()[-1]
-        text = self.until(lambda t: mark in t and t[t.index(mark):].endswith(PROMPT))
+        # The line comes back as an echo, then the answer, then a prompt; a message about an event
+        # may come behind that.
+        text = self.until(lambda t: line in t and PROMPT in t[t.index(line):])
         self.log += text
         return text
 
