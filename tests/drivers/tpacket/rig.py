@@ -95,7 +95,8 @@ class Rig:
 
     def testpmd(self, ns, *vdevs, **options):
         self.count += 1
-        return Testpmd(self, ns, f'{self.tag}n{self.count}', vdevs, **options)
+        prefix = options.pop('prefix', f'{self.tag}n{self.count}')
+        return Testpmd(self, ns, prefix, vdevs, **options)
 
     @staticmethod
     def inside(ns, *args):
@@ -199,12 +200,13 @@ class Testpmd:
     """A stock dpdk-testpmd, driven over its standard input."""
 
     def __init__(self, rig, ns, prefix, vdevs, mode='io', options=(), plugin=True, log=None,
-                 wrapper=(), lcores=None, mbufs=8192, expect_failure=False):
+                 wrapper=(), lcores=None, mbufs=8192, memory=('--no-huge', '-m', '512'),
+                 expect_failure=False):
         cpus = sorted(os.sched_getaffinity(0))
         self.prefix = prefix
         lcores = lcores or f'0@{cpus[0]},1@{cpus[-1]}'
-        command = [*wrapper, 'stdbuf', '-oL', 'dpdk-testpmd', '--lcores', lcores, '--no-huge', '-m',
-                   '512', '--no-pci', '--no-telemetry', f'--file-prefix={prefix}']
+        command = [*wrapper, 'stdbuf', '-oL', 'dpdk-testpmd', '--lcores', lcores, *memory,
+                   '--no-pci', '--no-telemetry', f'--file-prefix={prefix}']
         if plugin:
             command += ['-d', rig.plugin]
         command += [f'--vdev={v}' for v in vdevs]
