@@ -8,11 +8,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <asm/socket.h>
+#include <linux/if_packet.h>
 #include <rte_dev.h>
 #include <rte_eal.h>
 #include <rte_epoll.h>
@@ -42,36 +42,50 @@ struct setup {
 	uint16_t desc;
 };
 
-static uint16_t
-open_port(const char *name, const char *iface, const struct setup *s)
+/* 0, or -errno of the first call that failed; *id is set in any case where there is a port. */
+static int
+try_port(const char *name, const char *iface, const struct setup *s, uint16_t *id)
 {
 	struct rte_eth_conf conf = {.rxmode.offloads = s->rx, .txmode.offloads = s->tx};
 	struct rte_eth_dev_info info;
 	struct rte_eth_rxconf rxconf;
 	struct rte_eth_txconf txconf;
 	char args[200];
-	uint16_t id;
+	int ret;
 
+	*id = RTE_MAX_ETHPORTS;
 	snprintf(args, sizeof(args), "iface=%s%s", iface, s->args);
-	REQUIRE(rte_eal_hotplug_add("vdev", name, args) == 0);
-	REQUIRE(rte_eth_dev_get_port_by_name(name, &id) == 0);
+	ret = rte_eal_hotplug_add("vdev", name, args);
+	if (ret != 0)
+		return ret;
+	REQUIRE(rte_eth_dev_get_port_by_name(name, id) == 0);
 	conf.intr_conf.rxq = s->intr;
 	conf.rxmode.max_lro_pkt_size = (s->rx & RTE_ETH_RX_OFFLOAD_TCP_LRO) != 0 ? 65535 : 0;
 	if ((s->rx & RTE_ETH_RX_OFFLOAD_RSS_HASH) != 0) {
 		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
 		conf.rx_adv_conf.rss_conf.rss_hf = RTE_ETH_RSS_IP;
 	}
-	REQUIRE(rte_eth_dev_configure(id, 1, 1, &conf) == 0);
-	REQUIRE(rte_eth_dev_info_get(id, &info) == 0);
+	ret = rte_eth_dev_configure(*id, 1, 1, &conf);
+	if (ret != 0)
+		return ret;
+	REQUIRE(rte_eth_dev_info_get(*id, &info) == 0);
 	rxconf = info.default_rxconf;
 	txconf = info.default_txconf;
 	rxconf.rx_deferred_start = s->deferred;
 	txconf.tx_deferred_start = s->deferred;
 	REQUIRE(rte_eth_rx_queue_setup(
-			id, 0, s->desc, 0, &rxconf, s->pool != NULL ? s->pool : pool) == 0);
-	REQUIRE(rte_eth_tx_queue_setup(id, 0, s->desc, 0, &txconf) == 0);
-	REQUIRE(rte_eth_dev_start(id) == 0);
-	REQUIRE(rte_eth_promiscuous_enable(id) == 0);
+			*id, 0, s->desc, 0, &rxconf, s->pool != NULL ? s->pool : pool) == 0);
+	REQUIRE(rte_eth_tx_queue_setup(*id, 0, s->desc, 0, &txconf) == 0);
+	ret = rte_eth_dev_start(*id);
+	return ret == 0 ? rte_eth_promiscuous_enable(*id) : ret;
+}
+
+static uint16_t
+open_port(const char *name, const char *iface, const struct setup *s)
+{
+	uint16_t id;
+
+	REQUIRE(try_port(name, iface, s, &id) == 0);
 	return id;
 }
 
@@ -83,7 +97,7 @@ close_port(uint16_t id)
 
 	REQUIRE(rte_eth_dev_info_get(id, &info) == 0);
 	device = info.device;
-	CHECK_EQ(rte_eth_dev_stop(id), 0);
+	CHECK_EQ(rte_eth_dev_stop(id), 0); /* also when it has not started */
 	CHECK_EQ(rte_eth_dev_close(id), 0);
 	CHECK_EQ(rte_dev_remove(device), 0);
 }
@@ -584,6 +598,73 @@ a_port_closed_and_opened_leaves_nothing(void)
 	CHECK_EQ(rte_mempool_avail_count(pool), before);
 }
 
+/* One frame each way. */
+static void
+check_exchange(uint16_t a, uint16_t b)
+{
+	struct rte_mbuf *m = frame_of(77, 5);
+
+	CHECK_EQ(rte_eth_tx_burst(a, 0, &m, 1), 1);
+	CHECK_EQ(receive(b, &m, 1), 1);
+	CHECK_EQ(number_of(m), 5);
+	CHECK_EQ(rte_eth_tx_burst(b, 0, &m, 1), 1);
+	CHECK_EQ(receive(a, &m, 1), 1);
+	CHECK(m->pkt_len == 77 && number_of(m) == 5);
+	rte_pktmbuf_free(m);
+}
+
+static void
+an_option_that_is_refused_has_a_fallback(void)
+{
+	static const int options[] = {PACKET_VNET_HDR, PACKET_QDISC_BYPASS, PACKET_IGNORE_OUTGOING,
+		SO_SNDBUFFORCE, SO_RCVBUFFORCE, SO_BUSY_POLL};
+	struct setup s = {.args = ",busy_poll=50", .desc = 64};
+	struct rte_eth_dev_info info;
+	uint16_t a, b;
+	size_t i;
+
+	for (i = 0; i < SL_COUNT_OF(options); i++) {
+		fault_option = options[i];
+		a = open_port("net_tpacket_a", "t0", &s);
+		b = open_port("net_tpacket_b", "t1", &s);
+		check_exchange(a, b);
+		CHECK_EQ(rte_eth_dev_info_get(a, &info), 0);
+		CHECK_EQ((info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_TCP_TSO) == 0,
+			options[i] == PACKET_VNET_HDR);
+		CHECK((info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_UDP_CKSUM) != 0);
+		close_port(a);
+		close_port(b);
+		fault_option = 0;
+	}
+}
+
+/* The k-th call fails, k = 1, 2, ... until a port comes up without having met the fault. */
+static void
+any_call_that_fails_ends_in_order(void)
+{
+	struct setup plain = {.args = "", .desc = 64};
+	struct setup s = {.args = "", .desc = 64, .tx = RTE_ETH_TX_OFFLOAD_TCP_TSO};
+	uint16_t a, b = open_port("net_tpacket_b", "t1", &plain);
+	int k, ret, refused = 0, files = 0, left = 0;
+
+	for (k = 1; k < 100 && left == 0; k++) {
+		fault_nth = k;
+		ret = try_port("net_tpacket_a", "t0", &s, &a);
+		left = fault_nth;
+		fault_nth = 0;
+		if (ret == 0)
+			check_exchange(a, b);
+		refused += ret != 0;
+		if (a != RTE_MAX_ETHPORTS)
+			close_port(a);
+		if (k == 1)
+			files = open_files();
+		CHECK_EQ(open_files(), files);
+	}
+	CHECK(refused > 5 && k < 100);
+	close_port(b);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -616,6 +697,8 @@ main(int argc, char **argv)
 	SL_TEST_RUN(datagram_segmentation_reaches_the_other_end);
 	SL_TEST_RUN(offloads_that_cannot_be_are_refused_by_prepare_and_counted_by_burst);
 	SL_TEST_RUN(the_kernels_hash_is_passed_on_by_version_3);
+	SL_TEST_RUN(an_option_that_is_refused_has_a_fallback);
+	SL_TEST_RUN(any_call_that_fails_ends_in_order);
 	SL_TEST_RUN(a_port_closed_and_opened_leaves_nothing);
 	rte_eal_cleanup();
 	return test_end();

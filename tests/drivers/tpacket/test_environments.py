@@ -66,17 +66,20 @@ def run_rights(cases, rig):
 
 
 class HugePages:
-    """Some for two processes that share memory; as many as before afterwards."""
+    """Some for two processes that share memory; taken back afterwards, others' left alone."""
 
-    def __init__(self):
-        self.before = int(r.sh('sysctl', '-n', 'vm.nr_hugepages'))
+    @staticmethod
+    def count():
+        return int(r.sh('sysctl', '-n', 'vm.nr_hugepages'))
 
     def __enter__(self):
-        r.sh('sysctl', '-qw', f'vm.nr_hugepages={self.before + HUGE_PAGES}')
-        return int(r.sh('sysctl', '-n', 'vm.nr_hugepages')) - self.before
+        before = self.count()
+        r.sh('sysctl', '-qw', f'vm.nr_hugepages={before + HUGE_PAGES}')
+        self.added = self.count() - before
+        return self.added
 
     def __exit__(self, *_):
-        r.sh('sysctl', '-qw', f'vm.nr_hugepages={self.before}')
+        r.sh('sysctl', '-qw', f'vm.nr_hugepages={max(0, self.count() - self.added)}')
 
 
 def own_mounts(rig):
@@ -117,7 +120,12 @@ def run_secondary(cases, rig):
                         folder, '--', '-p', '1', '--xstats')
             assert re.search(r'rx_delivered_packets: 9\b', text), text[-800:]
         with cases('dpdk-dumpcap captures from the port'):
-            dump = subprocess.Popen([*inside, 'dpdk-dumpcap', '-i', 'net_tpacket0', '-c', '8', '-P',
+            # Packet pools are shared by the number of their handler, which is the order in which a
+            # process loaded them; the distribution's testpmd links some, its dumpcap none.
+            linked = re.findall(r'(librte_mempool_\w+\.so\.\d+) =>', r.sh('ldd', r.sh(
+                'which', 'dpdk-testpmd').strip()))
+            same = ['env', f'LD_PRELOAD={" ".join(linked)}']
+            dump = subprocess.Popen([*inside, *same, 'dpdk-dumpcap', '-i', 'net_tpacket0', '-c', '8', '-P',
                                      '-w', '/var/run/dpdk/capture.pcap'], stdout=subprocess.PIPE,
                                     stderr=subprocess.STDOUT, text=True)
             rig.processes.append(dump)
