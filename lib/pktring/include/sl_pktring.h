@@ -106,7 +106,7 @@ struct sl_pktring_mem {
  * Get zeroed memory that can be shared, mapped here.
  *
  * @param bytes   a multiple of the page size, not 0
- * @return        0; -ENOMEM; -EMFILE, -ENFILE
+ * @return        0; -ENOMEM, also for more than half of the machine's memory; -EMFILE, -ENFILE
  * Caller: control path; unmapped and closed with sl_pktring_mem_free.
  */
 int sl_pktring_mem_alloc(size_t bytes, struct sl_pktring_mem *mem) SL_MUST_CHECK;
