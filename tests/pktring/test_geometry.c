@@ -86,8 +86,8 @@ static int
 kernel_set_ring(int fd, const struct sl_pktring_req *req)
 {
 	int opt = req->dir == SL_PKTRING_TX ? PACKET_TX_RING : PACKET_RX_RING;
-	socklen_t len = req->version == TPACKET_V3 ? sizeof(struct tpacket_req3) :
-						     sizeof(struct tpacket_req);
+	socklen_t len = req->version == TPACKET_V3 ? sizeof(struct tpacket_req3)
+						   : sizeof(struct tpacket_req);
 
 	return sl_sys(setsockopt(fd, SOL_PACKET, opt, &req->ask, len));
 }
@@ -130,48 +130,48 @@ have_kernel(void)
 #define REQ(d, v, r, ...) .req = {.dir = d, .version = v, .reserve = r, .ask = {__VA_ARGS__}}
 
 static const struct request table[] = {
-	{REQ(TX, V1, 0, 4096, 4, 2048, 8), 0},
-	{REQ(TX, V2, 0, 4096, 4, 2048, 8), 0},
-	{REQ(TX, V3, 0, 4096, 4, 2048, 8), 0},
-	{REQ(RX, V1, 0, 4096, 4, 2048, 8), 0},
-	{REQ(RX, V2, 0, 4096, 4, 2048, 8), 0},
+	{REQ(TX, V1, 0, 4096, 4, 2048, 8, 0, 0, 0), 0},
+	{REQ(TX, V2, 0, 4096, 4, 2048, 8, 0, 0, 0), 0},
+	{REQ(TX, V3, 0, 4096, 4, 2048, 8, 0, 0, 0), 0},
+	{REQ(RX, V1, 0, 4096, 4, 2048, 8, 0, 0, 0), 0},
+	{REQ(RX, V2, 0, 4096, 4, 2048, 8, 0, 0, 0), 0},
 	{REQ(RX, V3, 0, 4096, 4, 2048, 8, 10, 64, 1), 0},
 	/* nothing asked, nothing freed */
-	{REQ(TX, V2, 0, 0, 0, 0, 0), 0},
-	{REQ(RX, V2, 0, 0, 0, 0, 1), -EINVAL},
-	{REQ(RX, V2, 0, 4096, 0, 2048, 2), -EINVAL},
-	{REQ(RX, V2, 0, 7, 0, 7, 0), 0},
+	{REQ(TX, V2, 0, 0, 0, 0, 0, 0, 0, 0), 0},
+	{REQ(RX, V2, 0, 0, 0, 0, 1, 0, 0, 0), -EINVAL},
+	{REQ(RX, V2, 0, 4096, 0, 2048, 2, 0, 0, 0), -EINVAL},
+	{REQ(RX, V2, 0, 7, 0, 7, 0, 0, 0, 0), 0},
 	/* blocks: whole pages, any number of them, sign included */
-	{REQ(RX, V2, 0, 0, 1, 2048, 2), -EINVAL},
-	{REQ(RX, V2, 0, 4095, 1, 2048, 1), -EINVAL},
-	{REQ(RX, V2, 0, 2048, 2, 2048, 2), -EINVAL},
-	{REQ(RX, V2, 0, 3 * 4096, 2, 4096, 6), 0},
-	{REQ(RX, V2, 0, 0x80000000u, 1, 2048, 1048576), -EINVAL},
+	{REQ(RX, V2, 0, 0, 1, 2048, 2, 0, 0, 0), -EINVAL},
+	{REQ(RX, V2, 0, 4095, 1, 2048, 1, 0, 0, 0), -EINVAL},
+	{REQ(RX, V2, 0, 2048, 2, 2048, 2, 0, 0, 0), -EINVAL},
+	{REQ(RX, V2, 0, 3 * 4096, 2, 4096, 6, 0, 0, 0), 0},
+	{REQ(RX, V2, 0, 0x80000000u, 1, 2048, 1048576, 0, 0, 0), -EINVAL},
 	/* frames: 16 byte steps, no smaller than header and address, no larger than a block */
-	{REQ(RX, V1, 0, 4096, 1, 48, 85), -EINVAL},
-	{REQ(RX, V1, 0, 4096, 1, 64, 64), 0},
-	{REQ(RX, V2, 0, 4096, 1, 48, 85), -EINVAL},
-	{REQ(RX, V2, 0, 4096, 1, 52, 78), -EINVAL},
-	{REQ(RX, V2, 0, 4096, 1, 64, 64), 0},
-	{REQ(RX, V3, 0, 4096, 1, 64, 64), -EINVAL},
-	{REQ(RX, V3, 0, 4096, 1, 80, 51), 0},
-	{REQ(RX, V2, 0, 4096, 1, 1000, 4), -EINVAL},
-	{REQ(RX, V2, 0, 4096, 1, 1008, 4), 0},
-	{REQ(RX, V2, 0, 4096, 1, 0, 0), -EINVAL},
-	{REQ(RX, V2, 0, 4096, 1, 8192, 0), -EINVAL},
+	{REQ(RX, V1, 0, 4096, 1, 48, 85, 0, 0, 0), -EINVAL},
+	{REQ(RX, V1, 0, 4096, 1, 64, 64, 0, 0, 0), 0},
+	{REQ(RX, V2, 0, 4096, 1, 48, 85, 0, 0, 0), -EINVAL},
+	{REQ(RX, V2, 0, 4096, 1, 52, 78, 0, 0, 0), -EINVAL},
+	{REQ(RX, V2, 0, 4096, 1, 64, 64, 0, 0, 0), 0},
+	{REQ(RX, V3, 0, 4096, 1, 64, 64, 0, 0, 0), -EINVAL},
+	{REQ(RX, V3, 0, 4096, 1, 80, 51, 0, 0, 0), 0},
+	{REQ(RX, V2, 0, 4096, 1, 1000, 4, 0, 0, 0), -EINVAL},
+	{REQ(RX, V2, 0, 4096, 1, 1008, 4, 0, 0, 0), 0},
+	{REQ(RX, V2, 0, 4096, 1, 0, 0, 0, 0, 0), -EINVAL},
+	{REQ(RX, V2, 0, 4096, 1, 8192, 0, 0, 0, 0), -EINVAL},
 	/* the reserve counts as header */
-	{REQ(RX, V2, 12, 4096, 1, 64, 64), 0},
-	{REQ(RX, V2, 13, 4096, 1, 64, 64), -EINVAL},
-	{REQ(TX, V2, 13, 4096, 1, 64, 64), -EINVAL},
-	{REQ(RX, V2, INT_MAX, 4096, 1, 2048, 2), -EINVAL},
+	{REQ(RX, V2, 12, 4096, 1, 64, 64, 0, 0, 0), 0},
+	{REQ(RX, V2, 13, 4096, 1, 64, 64, 0, 0, 0), -EINVAL},
+	{REQ(TX, V2, 13, 4096, 1, 64, 64, 0, 0, 0), -EINVAL},
+	{REQ(RX, V2, INT_MAX, 4096, 1, 2048, 2, 0, 0, 0), -EINVAL},
 	/* the number of frames is not a choice */
-	{REQ(RX, V2, 0, 4096, 2, 2048, 3), -EINVAL},
-	{REQ(RX, V2, 0, 4096, 2, 2048, 5), -EINVAL},
-	{REQ(RX, V2, 0, 4096, 2, 1600, 4), 0},
-	{REQ(RX, V2, 0, 4096, 0x10000000, 64, 0), -EINVAL},
-	{REQ(RX, V2, 0, 4096, UINT_MAX, 64, 64), -EINVAL},
-	{REQ(RX, V2, 0, 4096, UINT_MAX, 4096, UINT_MAX), -ENOMEM},
-	{REQ(TX, V2, 0, 4096, UINT_MAX, 4096, UINT_MAX), -ENOMEM},
+	{REQ(RX, V2, 0, 4096, 2, 2048, 3, 0, 0, 0), -EINVAL},
+	{REQ(RX, V2, 0, 4096, 2, 2048, 5, 0, 0, 0), -EINVAL},
+	{REQ(RX, V2, 0, 4096, 2, 1600, 4, 0, 0, 0), 0},
+	{REQ(RX, V2, 0, 4096, 0x10000000, 64, 0, 0, 0, 0), -EINVAL},
+	{REQ(RX, V2, 0, 4096, UINT_MAX, 64, 64, 0, 0, 0), -EINVAL},
+	{REQ(RX, V2, 0, 4096, UINT_MAX, 4096, UINT_MAX, 0, 0, 0), -ENOMEM},
+	{REQ(TX, V2, 0, 4096, UINT_MAX, 4096, UINT_MAX, 0, 0, 0), -ENOMEM},
 	/* V3: the private area, up to sizes whose rounding would wrap 32 bits (CVE-2017-7308) */
 	{REQ(RX, V3, 0, 4096, 1, 2048, 2, 0, 4096 - 48 - 68, 0), -EINVAL},
 	{REQ(RX, V3, 0, 4096, 1, 2048, 2, 0, 4096 - 48 - 68 - 4, 0), 0},
@@ -230,7 +230,8 @@ random_request(struct sl_pktring_req *req)
 	static const uint32_t nr[] = {0, 1, 2, 3, 16, UINT_MAX, 0x80000000, 0x4000000};
 	static const uint32_t frame[] = {0, 48, 64, 80, 96, 112, 2048, 4096, 1008, 65536, 12288};
 	static const uint32_t reserve[] = {0, 0, 0, 4, 12, 16, 2000, 65535};
-	static const uint32_t priv[] = {0, 0, 0, 8, 100, 3980, 3984, 4096, 0x80000000, UINT_MAX - 7};
+	static const uint32_t priv[] = {
+		0, 0, 0, 8, 100, 3980, 3984, 4096, 0x80000000, UINT_MAX - 7};
 
 	*req = (struct sl_pktring_req){.dir = rng() % 2 ? RX : TX, .version = (int)(rng() % 3)};
 	req->reserve = reserve[rng() % SL_COUNT_OF(reserve)];
@@ -238,8 +239,8 @@ random_request(struct sl_pktring_req *req)
 	req->ask.tp_block_nr = pick(nr, SL_COUNT_OF(nr));
 	req->ask.tp_frame_size = pick(frame, SL_COUNT_OF(frame));
 	if (req->ask.tp_frame_size != 0)
-		req->ask.tp_frame_nr = req->ask.tp_block_size / req->ask.tp_frame_size *
-			req->ask.tp_block_nr;
+		req->ask.tp_frame_nr =
+			req->ask.tp_block_size / req->ask.tp_frame_size * req->ask.tp_block_nr;
 	if (rng() % 8 == 0)
 		req->ask.tp_frame_nr += 1 - rng() % 3;
 	req->ask.tp_sizeof_priv = pick(priv, SL_COUNT_OF(priv));
@@ -271,7 +272,8 @@ random_requests_agree(void)
 		theirs = ask_kernel(&req);
 		if (ours == theirs)
 			continue;
-		fprintf(stderr, "v%d dir %d reserve %u: %u*%u frames %u*%u priv %u tov %u feat %u\n",
+		fprintf(stderr,
+			"v%d dir %d reserve %u: %u*%u frames %u*%u priv %u tov %u feat %u\n",
 			req.version + 1, req.dir, req.reserve, req.ask.tp_block_size,
 			req.ask.tp_block_nr, req.ask.tp_frame_size, req.ask.tp_frame_nr,
 			req.ask.tp_sizeof_priv, req.ask.tp_retire_blk_tov,
@@ -281,7 +283,7 @@ random_requests_agree(void)
 	CHECK(good >= GOOD_MAX);
 }
 
-static const struct request plain = {REQ(RX, V2, 0, 4096, 2, 2048, 4), 0};
+static const struct request plain = {REQ(RX, V2, 0, 4096, 2, 2048, 4, 0, 0, 0), 0};
 
 static const struct {
 	struct sl_pktring_state state;
@@ -339,7 +341,7 @@ kernel_states_come_first(void)
 static void
 frames_do_not_straddle_blocks(void)
 {
-	struct request r = {REQ(RX, V2, 0, 4096, 3, 1600, 6), 0};
+	struct request r = {REQ(RX, V2, 0, 4096, 3, 1600, 6, 0, 0, 0), 0};
 	struct sl_pktring_state none = {0};
 	struct sl_pktring_geo geo;
 	static const size_t at[] = {0, 1600, 4096, 5696, 8192, 9792};

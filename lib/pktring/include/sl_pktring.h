@@ -11,9 +11,9 @@
  * another process or the user of a packet socket; sl_pktring_slot.h has what it needs.
  *
  * The *geometry* says how a ring lies in its memory: blocks of whole pages, frames that never
- * straddle a block, the tail of a block unused. A *slot* is a frame with its status word. A transmit
- * ring has a *head*: the only slot that the server looks at. A *pending* slot is one whose packet is
- * on its way, so that its bytes are still being read.
+ * straddle a block, the tail of a block unused. A *slot* is a frame with its status word. A
+ * transmit ring has a *head*: the only slot that the server looks at. A *pending* slot is one whose
+ * packet is on its way, so that its bytes are still being read.
  *
  *     memory   | block 0: slot 0 | slot 1 | .. | tail | block 1: slot f | slot f+1 | ...
  *                 V3 receive:  block header | private area | packet | packet | ...
@@ -261,7 +261,7 @@ struct sl_pktring_rx_stats {
 int sl_pktring_rx_create(const struct sl_pktring_geo *geo, uint64_t now_ns,
 	struct sl_pktring_rx **out) SL_MUST_CHECK;
 
-/** Free a ring. NULL is allowed. Caller: control path, when nobody is between reserve and commit. */
+/** Free a ring. NULL is allowed. Caller: control path, nobody is between reserve and commit. */
 void sl_pktring_rx_destroy(struct sl_pktring_rx *ring);
 
 const struct sl_pktring_mem *sl_pktring_rx_mem(const struct sl_pktring_rx *ring);

@@ -7,8 +7,8 @@
 /**
  * @file
  * The vnet header (struct virtio_net_hdr, 10 bytes, or 12 with the buffer count) that programs put
- * in front of packets to ask for checksums and segmentation: which are refused, and what an accepted
- * one means for a packet.
+ * in front of packets to ask for checksums and segmentation: which are refused, and what an
+ * accepted one means for a packet.
  *
  * Both the header and the packet's front are given as private copies: checking in memory that the
  * sender can still change is worth nothing. Host byte order in the header, as packet sockets have
