@@ -4,8 +4,8 @@
 
 /*
  * A client, a process of its own, that changes everything it can reach while the server works:
- * status words, lengths, offsets, vnet headers, block headers. The server must keep inside the ring, tell good from bad by
- * the copy that it uses, and end with nothing pending. Run under the sanitizers.
+ * status words, lengths, offsets, vnet headers, block headers. The server must keep inside the
+ * ring, tell good from bad by the copy that it uses, and end with nothing pending.
  */
 #include <signal.h>
 #include <sys/prctl.h>

@@ -63,6 +63,7 @@ sl_pktring_hdrlen(int version)
 static inline uint64_t
 sl_pktring_status(int version, const void *slot)
 {
+	/* PR1, PR2, PR3, PR4: see above */
 	switch (version) {
 	case TPACKET_V1:
 		return sl_load_acquire(&((const struct tpacket_hdr *)slot)->tp_status);
@@ -81,6 +82,7 @@ sl_pktring_status(int version, const void *slot)
 static inline void
 sl_pktring_status_set(int version, void *slot, uint32_t status)
 {
+	/* PR1, PR2, PR3, PR4: see above */
 	switch (version) {
 	case TPACKET_V1:
 		sl_store_release(&((struct tpacket_hdr *)slot)->tp_status, (unsigned long)status);
