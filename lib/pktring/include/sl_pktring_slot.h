@@ -69,7 +69,7 @@ sl_pktring_status(int version, const void *slot)
 		return sl_load_acquire(&((const struct tpacket_hdr *)slot)->tp_status);
 	case TPACKET_V2:
 		return sl_load_acquire(&((const struct tpacket2_hdr *)slot)->tp_status);
-	default:
+	default: /* PR1, PR2, PR3, PR4 */
 		return sl_load_acquire(&((const struct tpacket3_hdr *)slot)->tp_status);
 	}
 }
@@ -87,10 +87,10 @@ sl_pktring_status_set(int version, void *slot, uint32_t status)
 	case TPACKET_V1:
 		sl_store_release(&((struct tpacket_hdr *)slot)->tp_status, (unsigned long)status);
 		break;
-	case TPACKET_V2:
+	case TPACKET_V2: /* PR1, PR2, PR3, PR4 */
 		sl_store_release(&((struct tpacket2_hdr *)slot)->tp_status, status);
 		break;
-	default:
+	default: /* PR1, PR2, PR3, PR4 */
 		sl_store_release(&((struct tpacket3_hdr *)slot)->tp_status, status);
 		break;
 	}
