@@ -83,9 +83,8 @@ sl_pktring_mbuf_copy(const struct sl_pktring_tx *ring, const struct sl_pktring_f
 	return NULL;
 }
 
-/* Copy n bytes from `skip` on; n never exceeds what the chain holds. */
-static void
-copy_out(const struct rte_mbuf *m, uint32_t skip, uint8_t *to, uint32_t n)
+void
+sl_pktring_mbuf_read(const struct rte_mbuf *m, uint32_t skip, uint8_t *to, uint32_t n)
 {
 	while (m != NULL && skip >= m->data_len) {
 		skip -= m->data_len;
@@ -113,7 +112,7 @@ sl_pktring_mbuf_store(struct sl_pktring_rx *ring, const struct sl_pktring_meta *
 	ret = sl_pktring_rx_reserve(ring, meta, &room);
 	if (ret != 0)
 		return ret;
-	copy_out(m, skip, room.data, room.snaplen);
+	sl_pktring_mbuf_read(m, skip, room.data, room.snaplen);
 	if (sl_pktring_rx_commit(ring, &room, 0))
 		*visible = true;
 	return 0;

@@ -18,35 +18,36 @@
 struct tx_record {
 	struct rte_mbuf_ext_shared_info shinfo;
 	struct sl_pktring_tx *ring; /* (c) */
-	bool unsent;                /* freed by the sender itself: not a completion */
+	bool unsent;		    /* freed by the sender itself: not a completion */
 };
 
 struct sl_pktring_tx {
-	struct sl_pktring_geo geo;      /* (c) */
-	struct sl_pktring_tx_conf conf; /* (o) sender; timestamp is read by completers: (a) relaxed */
-	struct sl_pktring_mem mem;      /* (c) */
-	struct sl_lcount *pending;      /* (c) */
-	struct tx_record *record;       /* (c) one a slot */
+	struct sl_pktring_geo geo; /* (c) */
+	struct sl_pktring_tx_conf
+		conf;		   /* (o) sender; timestamp is read by completers: (a) relaxed */
+	struct sl_pktring_mem mem; /* (c) */
+	struct sl_lcount *pending; /* (c) */
+	struct tx_record *record;  /* (c) one a slot */
 	uint32_t head SL_CACHE_ALIGNED; /* (o) sender, read by anyone: (a) relaxed */
-	uint8_t *head_slot;             /* (o) sender */
+	uint8_t *head_slot;		/* (o) sender */
 };
 
 /* V3: the block that is being filled. Under the ring's lock. */
 struct rx_block {
 	uint32_t number;
 	uint32_t packets;
-	uint32_t used;     /* bytes from the block's start, the last packet's padding included */
-	uint32_t last;     /* offset of the last packet */
+	uint32_t used; /* bytes from the block's start, the last packet's padding included */
+	uint32_t last; /* offset of the last packet */
 	uint64_t opened_ns;
-	uint64_t last_ns;  /* time of the last packet */
-	bool open;         /* false: frozen, waiting for `number` to come back */
+	uint64_t last_ns; /* time of the last packet */
+	bool open;	  /* false: frozen, waiting for `number` to come back */
 };
 
 /* V3: a block that is full or over time, or open, and still has writers in it. */
 struct rx_fill {
 	uint32_t writers;
 	bool closing;
-	uint32_t status;   /* to be published by the last writer */
+	uint32_t status; /* to be published by the last writer */
 };
 
 struct sl_pktring_rx {
@@ -54,13 +55,13 @@ struct sl_pktring_rx {
 	struct sl_pktring_mem mem; /* (c) */
 	rte_spinlock_t lock SL_CACHE_ALIGNED;
 	/* (l) lock, from here on */
-	uint32_t head;           /* V1, V2: next slot */
-	uint8_t *busy;           /* V1, V2: (a) one a slot: reserved, not yet committed */
-	struct rx_block block;   /* V3 */
-	struct rx_fill *fill;    /* V3: one a block */
-	uint64_t sequence;       /* V3: of the block opened last */
-	uint64_t due_ns;         /* (a) relaxed for readers: when a tick has something to do */
-	bool losing;             /* drops since the last stats_take */
+	uint32_t head;	       /* V1, V2: next slot */
+	uint8_t *busy;	       /* V1, V2: (a) one a slot: reserved, not yet committed */
+	struct rx_block block; /* V3 */
+	struct rx_fill *fill;  /* V3: one a block */
+	uint64_t sequence;     /* V3: of the block opened last */
+	uint64_t due_ns;       /* (a) relaxed for readers: when a tick has something to do */
+	bool losing;	       /* drops since the last stats_take */
 	struct sl_pktring_rx_stats stats; /* (a) relaxed for readers */
 	struct sl_pktring_rx_stats taken; /* stats at the last stats_take */
 };
@@ -89,8 +90,9 @@ void pktring_rx_header(const struct sl_pktring_rx *ring, const struct sl_pktring
 void pktring_block_open(struct sl_pktring_rx *ring, uint64_t now_ns);
 int pktring_block_reserve(struct sl_pktring_rx *ring, const struct sl_pktring_meta *meta,
 	uint32_t macoff, struct sl_pktring_room *room);
-bool pktring_block_commit(struct sl_pktring_rx *ring, const struct sl_pktring_room *room,
-	uint32_t status);
+bool pktring_block_commit(
+	struct sl_pktring_rx *ring, const struct sl_pktring_room *room, uint32_t status);
 bool pktring_block_tick(struct sl_pktring_rx *ring, uint64_t now_ns);
+bool pktring_block_has_room(const struct sl_pktring_rx *ring);
 
 #endif

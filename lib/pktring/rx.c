@@ -83,11 +83,17 @@ sl_pktring_rx_geo(const struct sl_pktring_rx *ring)
 	return &ring->geo;
 }
 
+static uint32_t
+wire_len(const struct sl_pktring_meta *meta)
+{
+	return meta->wire_len != 0 ? meta->wire_len : meta->len;
+}
+
 static void
 header_v1(struct tpacket_hdr *h, const struct sl_pktring_meta *meta, uint32_t snaplen, uint16_t mac,
 	uint16_t net)
 {
-	h->tp_len = meta->len;
+	h->tp_len = wire_len(meta);
 	h->tp_snaplen = snaplen;
 	h->tp_mac = mac;
 	h->tp_net = net;
@@ -97,7 +103,7 @@ static void
 header_v2(struct tpacket2_hdr *h, const struct sl_pktring_meta *meta, uint32_t snaplen,
 	uint16_t mac, uint16_t net)
 {
-	h->tp_len = meta->len;
+	h->tp_len = wire_len(meta);
 	h->tp_snaplen = snaplen;
 	h->tp_mac = mac;
 	h->tp_net = net;
@@ -110,7 +116,7 @@ static void
 header_v3(struct tpacket3_hdr *h, const struct sl_pktring_meta *meta, uint32_t snaplen,
 	uint16_t mac, uint16_t net, bool hash)
 {
-	h->tp_len = meta->len;
+	h->tp_len = wire_len(meta);
 	h->tp_snaplen = snaplen;
 	h->tp_mac = mac;
 	h->tp_net = net;
@@ -269,4 +275,21 @@ sl_pktring_rx_readable(struct sl_pktring_rx *ring)
 	n = (n > 0 ? n : geo->block_nr) - 1;
 	block = (const void *)(ring->mem.addr + (size_t)n * geo->block_size);
 	return sl_load_relaxed(&block->hdr.bh1.block_status) != TP_STATUS_KERNEL;
+}
+
+bool
+sl_pktring_rx_has_room(struct sl_pktring_rx *ring)
+{
+	const struct sl_pktring_geo *geo = &ring->geo;
+	bool room;
+
+	rte_spinlock_lock(&ring->lock);
+	if (geo->version == TPACKET_V3)
+		room = pktring_block_has_room(ring);
+	else
+		room = sl_load_relaxed(&ring->busy[ring->head]) == 0 &&
+		       sl_pktring_status(geo->version, pktring_slot(geo, &ring->mem, ring->head)) ==
+			       TP_STATUS_KERNEL;
+	rte_spinlock_unlock(&ring->lock);
+	return room;
 }

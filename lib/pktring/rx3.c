@@ -195,3 +195,9 @@ pktring_block_tick(struct sl_pktring_rx *ring, uint64_t now_ns)
 	block_next(ring, now_ns);
 	return visible;
 }
+
+bool
+pktring_block_has_room(const struct sl_pktring_rx *ring)
+{
+	return ring->block.open || block_is_free(ring);
+}

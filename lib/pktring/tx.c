@@ -33,8 +33,8 @@ sl_pktring_tx_create(const struct sl_pktring_geo *geo, const struct sl_pktring_t
 	if (ret == 0)
 		ring->record = calloc(geo->frame_nr, sizeof(*ring->record));
 	if (ret == 0)
-		ret = ring->record == NULL ? -ENOMEM :
-					     sl_lcount_create(workers, -1, &ring->pending);
+		ret = ring->record == NULL ? -ENOMEM
+					   : sl_lcount_create(workers, -1, &ring->pending);
 	if (ret == 0 && (geo->retire_ms != 0 || geo->priv_size != 0 || geo->features != 0))
 		ret = -EINVAL;
 	if (ret != 0) {

@@ -223,6 +223,7 @@ struct sl_pktring_rx;
 /** What is known of a received packet. */
 struct sl_pktring_meta {
 	uint32_t len;           /**< packet bytes that there are to store */
+	uint32_t wire_len;      /**< what the header says as its length; 0 means len */
 	uint32_t maclen;        /**< link header bytes at the front; 0 when it was removed (dgram) */
 	uint32_t status;        /**< TP_STATUS_ bits to add (CSUM_VALID, VLAN_VALID, ...) */
 	uint32_t rxhash;        /**< V3 with TP_FT_REQ_FILL_RXHASH */
@@ -306,6 +307,9 @@ void sl_pktring_rx_stats_take(struct sl_pktring_rx *ring, struct sl_pktring_rx_s
 
 /** Read the counters since creation (telemetry). Any thread. */
 void sl_pktring_rx_stats(const struct sl_pktring_rx *ring, struct sl_pktring_rx_stats *stats);
+
+/** Would the next packet find room (fanout's rollover)? A guess while others write. Any thread. */
+bool sl_pktring_rx_has_room(struct sl_pktring_rx *ring);
 
 /** Is the slot or block before the next one the client's to read (poll's POLLIN)? Any thread. */
 bool sl_pktring_rx_readable(struct sl_pktring_rx *ring);

@@ -49,6 +49,9 @@ void sl_pktring_mbuf_cancel(struct sl_pktring_tx *ring, struct rte_mbuf *m, uint
 struct rte_mbuf *sl_pktring_mbuf_copy(const struct sl_pktring_tx *ring,
 	const struct sl_pktring_frame *frame, struct rte_mempool *pool);
 
+/** Copy n bytes from `skip` on out of a chain that holds at least that many. */
+void sl_pktring_mbuf_read(const struct rte_mbuf *m, uint32_t skip, uint8_t *to, uint32_t n);
+
 /**
  * Copy a packet into a receive ring: reserve, copy, commit.
  *
