@@ -82,8 +82,8 @@ static inline void
 help_init(const char *prefix)
 {
 	char file_prefix[64];
-	const char *eal[] = {"test", "--no-huge", "-m", "256", "--no-pci", "--no-telemetry", "-l", "0",
-		"--vdev=net_ring0", file_prefix, "--log-level=error"};
+	const char *eal[] = {"test", "--no-huge", "-m", "256", "--no-pci", "--no-telemetry", "-l",
+		"0", "--vdev=net_ring0", file_prefix, "--log-level=error"};
 
 	snprintf(file_prefix, sizeof(file_prefix), "--file-prefix=psock_%s_%d", prefix, getpid());
 	REQUIRE(rte_eal_init((int)SL_COUNT_OF(eal), (char **)(uintptr_t)eal) >= 0);
@@ -113,9 +113,8 @@ sock_open(int type, uint16_t proto)
 static inline int
 sock_bind(struct sl_psock *s, int ifindex, uint16_t proto, uint16_t worker)
 {
-	struct sockaddr_ll ll = {.sll_family = AF_PACKET,
-		.sll_ifindex = ifindex,
-		.sll_protocol = htons(proto)};
+	struct sockaddr_ll ll = {
+		.sll_family = AF_PACKET, .sll_ifindex = ifindex, .sll_protocol = htons(proto)};
 
 	return sl_psock_bind(s, &ll, sizeof(ll), worker);
 }

@@ -144,7 +144,8 @@ only_a_changed_bind_waits(void)
 	CHECK_EQ(sock_bind(s, IFINDEX, ETH_P_IP, NONE), 0);
 	CHECK_EQ(sock_bind(s, IFINDEX, 0, NONE), 0);
 	sl_psock_close(sock_open(SOCK_RAW, 0), NONE);
-	CHECK_EQ(sock_bind(sock_open(SOCK_RAW, 0), IFINDEX, ETH_P_ALL, NONE), 0); /* not hooked yet */
+	CHECK_EQ(sock_bind(sock_open(SOCK_RAW, 0), IFINDEX, ETH_P_ALL, NONE),
+		0); /* not hooked yet */
 	REQUIRE(pthread_create(&b.thread, NULL, bind_thread, &b) == 0);
 	/* The unhook is visible at once; the bind is not done before the worker has passed. */
 	while (((struct psock_table *)sl_load_acquire(&net->port[0].table))->hooks != 1)

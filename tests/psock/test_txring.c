@@ -342,8 +342,8 @@ mapping_both_rings(void)
 	{
 		struct tpacket_req req = {2 * FRAME, FRAMES / 2, FRAME, FRAMES};
 
-		REQUIRE(sl_psock_setsockopt(s, SOL_PACKET, PACKET_RX_RING, &req, sizeof(req), NONE) ==
-			0);
+		REQUIRE(sl_psock_setsockopt(
+				s, SOL_PACKET, PACKET_RX_RING, &req, sizeof(req), NONE) == 0);
 	}
 	CHECK_EQ(sl_psock_mmap(s, half, &p), -EINVAL);
 	CHECK_EQ(sl_psock_mmap(s, 3 * half, &p), -EINVAL);
