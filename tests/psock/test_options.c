@@ -243,7 +243,7 @@ fanout_members(bool kernel)
 	CHECK_EQ(b_set_int(&a, PACKET_FANOUT, group), 0);
 	CHECK_EQ(b_set_int(&a, PACKET_FANOUT, group), -EALREADY);
 	CHECK_EQ(b_set_int(&b, PACKET_FANOUT, lb), -EINVAL);
-	CHECK_EQ(b_set_int(&b, PACKET_FANOUT, group | 0x8000 << 16), -EINVAL);
+	CHECK_EQ(b_set_int(&b, PACKET_FANOUT, (int)(77u | 0x8000u << 16)), -EINVAL);
 	CHECK_EQ(b_set_int(&c, PACKET_FANOUT, group), -EINVAL); /* another protocol */
 	CHECK_EQ(b_set_int(&b, PACKET_FANOUT, group), 0);
 	CHECK_EQ(b_get(&b, SOL_PACKET, PACKET_FANOUT, &v, &len), 0);
