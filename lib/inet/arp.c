@@ -77,7 +77,8 @@ inet_arp_announce(struct inet_worker *w, struct inet_port *port, struct inet_wpo
 	arp_output(w, port, wport, &arp, broadcast_mac);
 }
 
-/* Could a host with this address have sent it? 0.0.0.0 asks whether an address is free (RFC 5227). */
+/* Could a host with this address have sent it? 0.0.0.0 asks whether an address is free (RFC 5227).
+ */
 static bool
 sender_ok(const struct inet_port *port, const struct arp *arp)
 {
@@ -124,7 +125,8 @@ inet_arp_input(struct inet_rx *rx, struct inet_pkt *p)
 	arp.sender_mac = packet + ARP_SENDER_MAC;
 	memcpy(&arp.sender_ip, packet + ARP_SENDER_IP, 4);
 	memcpy(&arp.target_ip, packet + ARP_TARGET_IP, 4);
-	if ((head & ~UINT64_C(0xffff)) != ARP_HEAD || (arp.op != ARP_REQUEST && arp.op != ARP_REPLY))
+	if ((head & ~UINT64_C(0xffff)) != ARP_HEAD ||
+		(arp.op != ARP_REQUEST && arp.op != ARP_REPLY))
 		return SL_RX_ARP_BAD;
 	if (!sender_ok(rx->port, &arp))
 		return SL_RX_ARP_BAD;
@@ -132,8 +134,10 @@ inet_arp_input(struct inet_rx *rx, struct inet_pkt *p)
 	for_us = inet_port_is_local(rx->port, &target);
 	learn(rx, &arp, for_us, p->l2_group);
 	if (for_us && arp.op == ARP_REQUEST) {
-		reply = (struct arp){.op = ARP_REPLY, .sender_ip = arp.target_ip,
-			.target_mac = arp.sender_mac, .target_ip = arp.sender_ip};
+		reply = (struct arp){.op = ARP_REPLY,
+			.sender_ip = arp.target_ip,
+			.target_mac = arp.sender_mac,
+			.target_ip = arp.sender_ip};
 		arp_output(rx->w, rx->port, rx->wport, &reply, arp.sender_mac);
 	}
 	return SL_RX_ARP;

@@ -37,7 +37,8 @@ inet_sum_mbuf(const struct rte_mbuf *m, uint32_t off, uint32_t len)
 		off -= m->data_len;
 	for (; m != NULL && done < len; m = m->next, off = 0) {
 		uint32_t part = RTE_MIN(len - done, m->data_len - off);
-		uint16_t folded = inet_fold(inet_sum(rte_pktmbuf_mtod_offset(m, char *, off), part));
+		uint16_t folded =
+			inet_fold(inet_sum(rte_pktmbuf_mtod_offset(m, char *, off), part));
 
 		/* A segment that starts at an odd place has its bytes in the other halves. */
 		sum += done & 1 ? rte_bswap16(folded) : folded;

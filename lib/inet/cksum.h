@@ -5,9 +5,9 @@
 #define INET_CKSUM_H
 
 /*
- * Internet checksums as sums of 64-bit accumulators over words in memory order: the one's complement
- * sum does not care how wide the words are that it is taken over, or about their byte order, as
- * long as the bytes stay at their even or odd places.
+ * Internet checksums as sums of 64-bit accumulators over words in memory order: the one's
+ * complement sum does not care how wide the words are that it is taken over, or about their byte
+ * order, as long as the bytes stay at their even or odd places.
  */
 #include <string.h>
 
@@ -27,6 +27,17 @@ inet_fold(uint64_t sum)
 	return (uint16_t)((half + (half << 16 | half >> 16)) >> 16);
 }
 
+/**
+ * Does a sum over data that holds its own checksum fold to 0xffff? That is to be a multiple of
+ * 0xffff, for which the compiler needs one multiplication. The sum must not be 0: some byte in it
+ * is not.
+ */
+static inline bool
+inet_sum_right(uint64_t sum)
+{
+	return sum % UINT16_MAX == 0;
+}
+
 /** Sums of up to 2^16 32-bit words may be added to each other without a wrap. */
 uint64_t inet_sum(const void *data, size_t len);
 
@@ -41,8 +52,8 @@ inet_add64(uint64_t sum, uint64_t word)
 	return sum + (sum < word);
 }
 
-/** Sum of a few bytes, of which len rounded up to 8 can be read. Any 64-bit value: add to it with
- * inet_add64 alone. */
+/** Sum of a few bytes, before which 8 more can be read. Any 64-bit value: add to it with inet_add64
+ * alone. */
 static inline uint64_t
 inet_sum_short(const void *data, size_t len)
 {
@@ -54,9 +65,10 @@ inet_sum_short(const void *data, size_t len)
 		sum = inet_add64(sum, word);
 	}
 	if (len % 8 != 0) {
-		memcpy(&word, p, sizeof(word));
-		/* Keep the first len % 8 bytes. */
-		word = rte_le_to_cpu_64(word) & ((UINT64_C(1) << 8 * (len % 8)) - 1);
+		/* The word that ends with the data: its last len % 8 bytes count, moved to the
+		 * front. */
+		memcpy(&word, p + len % 8 - 8, sizeof(word));
+		word = rte_le_to_cpu_64(word) >> (64 - 8 * (len % 8));
 		sum = inet_add64(sum, rte_cpu_to_le_64(word));
 	}
 	return sum;

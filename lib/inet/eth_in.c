@@ -160,8 +160,7 @@ input_general(struct inet_rx *rx, struct rte_mbuf *m)
 }
 
 /* Kept apart from the loop so that the common case stays small. */
-static void __attribute__((noinline))
-input_slow(struct inet_rx *rx, struct rte_mbuf *m)
+static void __attribute__((noinline)) input_slow(struct inet_rx *rx, struct rte_mbuf *m)
 {
 	unsigned int result = input_general(rx, m);
 
@@ -194,7 +193,7 @@ input_fast(const struct inet_rx *rx, struct rte_mbuf *m, struct sl_dgram *d)
 	if (SL_LIKELY(type == rte_cpu_to_be_32((uint32_t)RTE_ETHER_TYPE_IPV4 << 16)))
 		return fast_ip4(rx, m, p + FAST_ETH, d);
 	return type == rte_cpu_to_be_32((uint32_t)RTE_ETHER_TYPE_IPV6 << 16) &&
-		m->data_len >= FAST_IP6 && fast_ip6(rx, m, p + FAST_ETH, d);
+	       m->data_len >= FAST_IP6 && fast_ip6(rx, m, p + FAST_ETH, d);
 }
 
 static void

@@ -28,32 +28,32 @@ struct error_info {
 
 /* Destination unreachable, by code: what Linux reports to a socket for it. */
 static const struct error_info unreach4[] = {
-	{-ENETUNREACH, false},  /* network */
+	{-ENETUNREACH, false},	/* network */
 	{-EHOSTUNREACH, false}, /* host */
-	{-ENOPROTOOPT, true},   /* protocol */
-	{-ECONNREFUSED, true},  /* port */
-	{-EMSGSIZE, true},      /* fragmentation needed: we always set DF */
-	{-EOPNOTSUPP, false},   /* source route failed */
-	{-ENETUNREACH, true},   /* network unknown */
-	{-EHOSTDOWN, true},     /* host unknown */
-	{-ENONET, true},        /* host isolated */
-	{-ENETUNREACH, true},   /* network prohibited */
-	{-EHOSTUNREACH, true},  /* host prohibited */
-	{-ENETUNREACH, false},  /* network, for this service */
+	{-ENOPROTOOPT, true},	/* protocol */
+	{-ECONNREFUSED, true},	/* port */
+	{-EMSGSIZE, true},	/* fragmentation needed: we always set DF */
+	{-EOPNOTSUPP, false},	/* source route failed */
+	{-ENETUNREACH, true},	/* network unknown */
+	{-EHOSTDOWN, true},	/* host unknown */
+	{-ENONET, true},	/* host isolated */
+	{-ENETUNREACH, true},	/* network prohibited */
+	{-EHOSTUNREACH, true},	/* host prohibited */
+	{-ENETUNREACH, false},	/* network, for this service */
 	{-EHOSTUNREACH, false}, /* host, for this service */
-	{-EHOSTUNREACH, true},  /* filtered */
-	{-EHOSTUNREACH, true},  /* precedence violation */
-	{-EHOSTUNREACH, true},  /* precedence cut-off */
+	{-EHOSTUNREACH, true},	/* filtered */
+	{-EHOSTUNREACH, true},	/* precedence violation */
+	{-EHOSTUNREACH, true},	/* precedence cut-off */
 };
 
 static const struct error_info unreach6[] = {
-	{-ENETUNREACH, false},  /* no route */
-	{-EACCES, true},        /* prohibited */
+	{-ENETUNREACH, false},	/* no route */
+	{-EACCES, true},	/* prohibited */
 	{-EHOSTUNREACH, false}, /* beyond scope */
 	{-EHOSTUNREACH, false}, /* address */
-	{-ECONNREFUSED, true},  /* port */
-	{-EACCES, true},        /* source address failed policy */
-	{-EACCES, true},        /* reject route */
+	{-ECONNREFUSED, true},	/* port */
+	{-EACCES, true},	/* source address failed policy */
+	{-EACCES, true},	/* reject route */
 };
 
 /* False for types that report no error. */
@@ -188,7 +188,10 @@ echo(struct inet_rx *rx, struct inet_pkt *p, uint8_t reply_type)
 {
 	bool v4 = sl_addr_is_v4(&p->dst);
 	uint32_t len = p->end - p->l4_off;
-	struct inet_ip_out out = {.src = p->dst, .dst = p->src, .ttl = INET_TTL, .tos = p->tos,
+	struct inet_ip_out out = {.src = p->dst,
+		.dst = p->src,
+		.ttl = INET_TTL,
+		.tos = p->tos,
 		.proto = v4 ? IPPROTO_ICMP : IPPROTO_ICMPV6};
 	const struct inet_addr *src;
 	struct rte_mbuf *m;
@@ -302,7 +305,9 @@ static void
 error_output(struct inet_rx *rx, const struct error_out *e)
 {
 	bool v4 = sl_addr_is_v4(&e->dst);
-	struct inet_ip_out out = {.src = e->src, .dst = e->dst, .ttl = INET_TTL,
+	struct inet_ip_out out = {.src = e->src,
+		.dst = e->dst,
+		.ttl = INET_TTL,
 		.proto = v4 ? IPPROTO_ICMP : IPPROTO_ICMPV6};
 	uint32_t most = v4 ? ERROR4_MAX - IP4_HDR : ERROR6_MAX - IP6_HDR, len, quoted;
 	uint64_t pseudo = 0;
@@ -327,7 +332,8 @@ error_output(struct inet_rx *rx, const struct error_out *e)
 	memset(icmp + 2, 0, 2);
 	inet_put16(icmp + 4, (uint16_t)(e->word >> 16));
 	inet_put16(icmp + 6, (uint16_t)e->word);
-	memcpy(icmp + ICMP_HDR, e->head, e->head_len);
+	if (e->head_len > 0)
+		memcpy(icmp + ICMP_HDR, e->head, e->head_len);
 	inet_mbuf_read(e->m, e->off, icmp + quoted, len - quoted);
 	if (!v4)
 		pseudo = inet_pseudo_sum(&out.src, &out.dst, out.proto, len);
@@ -339,15 +345,22 @@ error_output(struct inet_rx *rx, const struct error_out *e)
 }
 
 void
-inet_icmp_error(struct inet_rx *rx, const struct inet_pkt *p, uint8_t type, uint8_t code,
-	uint32_t word)
+inet_icmp_error(
+	struct inet_rx *rx, const struct inet_pkt *p, uint8_t type, uint8_t code, uint32_t word)
 {
 	const struct inet_addr *src;
-	struct error_out e = {.type = type, .code = code, .word = word, .src = p->dst, .dst = p->src,
-		.mac = p->head + RTE_ETHER_ADDR_LEN, .m = p->m, .off = p->l2_len,
+	struct error_out e = {.type = type,
+		.code = code,
+		.word = word,
+		.src = p->dst,
+		.dst = p->src,
+		.mac = p->head + RTE_ETHER_ADDR_LEN,
+		.m = p->m,
+		.off = p->l2_len,
 		.len = p->end - p->l2_len};
 	/* RFC 4443, 2.4: this one may be sent about a packet to a group. */
-	bool group_ok = !sl_addr_is_v4(&p->dst) && type == ICMP6_PARAM && code == ICMP6_PARAM_OPTION;
+	bool group_ok =
+		!sl_addr_is_v4(&p->dst) && type == ICMP6_PARAM && code == ICMP6_PARAM_OPTION;
 
 	if (!answerable(p) || ((p->dst_group || p->l2_group) && !group_ok))
 		return;
@@ -378,7 +391,8 @@ inet_icmp_port_unreachable(struct inet_rx *rx, uint16_t i)
 		l2 = rx->l2_len[i];
 		e.head_len = rx->l3_len[i] + 8u; /* UDP header included */
 		frame = rx->head[i];
-	} else { /* the fast path's: nothing but these headers, and they still lie before the payload */
+	} else { /* the fast path's: nothing but these headers, and they still lie before the
+		    payload */
 		e.head_len = (v4 ? IP4_HDR : IP6_HDR) + 8u;
 		frame = rte_pktmbuf_mtod(m, const uint8_t *) - l2 - e.head_len;
 	}

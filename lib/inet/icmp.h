@@ -39,7 +39,8 @@ struct sl_addr inet_solicited_node(const struct sl_addr *a);
 
 unsigned int inet_icmp4_input(struct inet_rx *rx, struct inet_pkt *p);
 unsigned int inet_icmp6_input(struct inet_rx *rx, struct inet_pkt *p);
-unsigned int inet_nd_input(struct inet_rx *rx, struct inet_pkt *p, const uint8_t *icmp, uint32_t len);
+unsigned int inet_nd_input(
+	struct inet_rx *rx, struct inet_pkt *p, const uint8_t *icmp, uint32_t len);
 
 /**
  * Answer a packet with an ICMP error of its family, if RFC 1122, 1812 or 4443 allow one and the
@@ -47,8 +48,8 @@ unsigned int inet_nd_input(struct inet_rx *rx, struct inet_pkt *p, const uint8_t
  *
  * @param word   the header's second word, host order: pointer, MTU or 0
  */
-void inet_icmp_error(struct inet_rx *rx, const struct inet_pkt *p, uint8_t type, uint8_t code,
-	uint32_t word);
+void inet_icmp_error(
+	struct inet_rx *rx, const struct inet_pkt *p, uint8_t type, uint8_t code, uint32_t word);
 
 /** Answer the burst's datagram i, which no socket wanted. */
 void inet_icmp_port_unreachable(struct inet_rx *rx, uint16_t i);

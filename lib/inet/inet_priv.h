@@ -37,9 +37,9 @@ enum inet_addr_state {
 
 struct inet_addr {
 	struct sl_addr addr; /* (c) */
-	uint8_t prefix;      /* (c) */
-	uint32_t state;      /* (a) relaxed: nothing is reached through it */
-	bool announce;       /* (l) a gratuitous ARP or a probe has still to be sent */
+	uint8_t prefix;	     /* (c) */
+	uint32_t state;	     /* (a) relaxed: nothing is reached through it */
+	bool announce;	     /* (l) a gratuitous ARP or a probe has still to be sent */
 	uint64_t due_ns;     /* (l) end of duplicate detection */
 };
 
@@ -64,7 +64,7 @@ struct inet_retired {
 
 struct inet_port {
 	/* (c) */
-	uint16_t id;    /* of DPDK */
+	uint16_t id;	/* of DPDK */
 	uint16_t index; /* in sl_inet.port */
 	uint16_t mtu;
 	bool promiscuous;
@@ -85,10 +85,11 @@ struct inet_port {
 	struct inet_addr addr[SL_INET_ADDRS_MAX];
 	const struct sl_addr *gateway4; /* (a) IN1; NULL for none */
 	const struct sl_addr *gateway6;
-	struct inet_retired *retired;   /* control path: gateways replaced, freed with the stack */
+	struct inet_retired *retired; /* control path: gateways replaced, freed with the stack */
 
-	uint64_t tick_ns SL_CACHE_ALIGNED; /* (a) relaxed, written under the lock: next timer turn */
-	uint32_t cursor;                   /* (l) neighbour that the next timer turn starts at */
+	uint64_t tick_ns
+		SL_CACHE_ALIGNED; /* (a) relaxed, written under the lock: next timer turn */
+	uint32_t cursor;	  /* (l) neighbour that the next timer turn starts at */
 	uint8_t guard[SL_CACHE_GUARD];
 };
 
@@ -132,7 +133,7 @@ struct sl_inet {
 	struct rte_rcu_qsbr *rcu;
 	struct inet_neigh_table *neigh;
 
-	uint32_t port_count;                       /* (a) IN1 */
+	uint32_t port_count;			   /* (a) IN1 */
 	struct inet_port *port[SL_INET_PORTS_MAX]; /* (c) once counted */
 	struct inet_port *by_id[RTE_MAX_ETHPORTS]; /* (a) IN1 */
 };
@@ -146,15 +147,16 @@ struct inet_rx {
 	uint16_t worker;
 	uint16_t dgrams;
 	uint16_t frees;
-	uint32_t local4;   /* of wport, as long as the general path leaves it */
+	uint32_t local4; /* of wport, as long as the general path leaves it */
 	uint32_t bcast4;
 	uint32_t fast_len; /* shortest frame that the fast path takes */
-	bool many4;  /* the port has several IPv4 addresses */
-	bool losses; /* counts holds something */
+	bool many4;	   /* the port has several IPv4 addresses */
+	bool losses;	   /* counts holds something */
 	uint64_t in_head;  /* bit i: datagram i's headers are in head[i], else before its payload */
 	uint64_t l2_group; /* bit i: datagram i came in a group frame */
 	uint16_t counts[SL_OUTCOME_COUNT];
-	/* Valid where in_head says so: offset of the IP header in the frame, and network headers. */
+	/* Valid where in_head says so: offset of the IP header in the frame, and network headers.
+	 */
 	uint16_t l2_len[SL_INET_BURST];
 	uint16_t l3_len[SL_INET_BURST];
 	struct sl_dgram dgram[SL_INET_BURST];
@@ -168,12 +170,12 @@ struct inet_pkt {
 	struct rte_mbuf *m;
 	const uint8_t *head; /* private copy of the first head_len bytes */
 	uint16_t head_len;
-	uint16_t l2_len;   /* offset of the network header */
-	uint16_t l4_off;   /* offset of the transport header */
-	uint16_t next_at;  /* IPv6: offset in the packet of the field that names the transport */
-	uint32_t end;      /* offset behind the network packet: padding starts here */
-	bool l2_group;     /* sent to a group MAC address */
-	bool dst_group;    /* destination is a group or broadcast address */
+	uint16_t l2_len;  /* offset of the network header */
+	uint16_t l4_off;  /* offset of the transport header */
+	uint16_t next_at; /* IPv6: offset in the packet of the field that names the transport */
+	uint32_t end;	  /* offset behind the network packet: padding starts here */
+	bool l2_group;	  /* sent to a group MAC address */
+	bool dst_group;	  /* destination is a group or broadcast address */
 	uint8_t ttl;
 	uint8_t tos;
 	struct sl_addr src;
@@ -185,7 +187,7 @@ struct inet_pkt {
 
 /* Result of a handler that kept the mbuf (for a reply, or as a datagram). */
 #define INET_KEPT 0x100
-#define INET_OUTCOME(r) ((r) & 0xff)
+#define INET_OUTCOME(r) ((r)&0xff)
 
 __extension__ typedef unsigned __int128 inet_u128;
 
@@ -266,8 +268,8 @@ struct inet_ip_out {
 };
 
 /** Sum of the pseudo header of either family. */
-uint64_t inet_pseudo_sum(const struct sl_addr *src, const struct sl_addr *dst, uint8_t proto,
-	uint32_t len);
+uint64_t inet_pseudo_sum(
+	const struct sl_addr *src, const struct sl_addr *dst, uint8_t proto, uint32_t len);
 /** Put an IP header of src's family in front of a packet. */
 void inet_ip_prepend(struct inet_worker *w, const struct inet_port *port, struct rte_mbuf *m,
 	const struct inet_ip_out *out);

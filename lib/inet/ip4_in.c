@@ -10,7 +10,7 @@
 
 #define IP4_HDR 20u
 #define IP4_ALL_HOSTS 0xe0000001u /* 224.0.0.1 */
-#define IP4_FRAGMENT 0x3fff       /* more fragments, or an offset */
+#define IP4_FRAGMENT 0x3fff	  /* more fragments, or an offset */
 
 enum {
 	OPT_END = 0,
@@ -94,7 +94,7 @@ dst_ok(const struct inet_rx *rx, struct inet_pkt *p, uint32_t dst)
 	uint32_t mask;
 
 	p->dst_group = dst == UINT32_MAX || dst == rte_cpu_to_be_32(IP4_ALL_HOSTS) ||
-		inet_port_is_broadcast4(rx->port, dst);
+		       inet_port_is_broadcast4(rx->port, dst);
 	if (p->dst_group)
 		return true;
 	a = inet_port_addr(rx->port, &p->dst);

@@ -35,7 +35,8 @@ dst_ok(const struct inet_rx *rx, struct inet_pkt *p)
 	p->dst_group = sl_addr_is_multicast(&p->dst);
 	if (!p->dst_group) {
 		a = inet_port_addr(port, &p->dst);
-		if (a == NULL && (!port->any_dst || p->dst.b[0] == 0)) /* special ones are in 0::/8 */
+		if (a == NULL &&
+			(!port->any_dst || p->dst.b[0] == 0)) /* special ones are in 0::/8 */
 			return false;
 		if (a != NULL && sl_load_relaxed(&a->state) != INET_ADDR_READY)
 			return false;
@@ -48,14 +49,16 @@ dst_ok(const struct inet_rx *rx, struct inet_pkt *p)
 	for (uint32_t i = 0; i < n; i++) {
 		struct sl_addr group = inet_solicited_node(&port->addr[i].addr);
 
-		if (!sl_addr_is_v4(&port->addr[i].addr) && memcmp(&p->dst, &group, sizeof(group)) == 0)
+		if (!sl_addr_is_v4(&port->addr[i].addr) &&
+			memcmp(&p->dst, &group, sizeof(group)) == 0)
 			return true;
 	}
 	return false;
 }
 
 /* Options of a hop-by-hop or destination header: RFC 8200, 4.2 says by the two top bits of the type
- * what becomes of a packet with an option that we do not know. `at` is their offset in the frame. */
+ * what becomes of a packet with an option that we do not know. `at` is their offset in the frame.
+ */
 static enum sl_outcome
 check_options(struct inet_rx *rx, struct inet_pkt *p, uint32_t at, uint32_t end)
 {
@@ -71,8 +74,8 @@ check_options(struct inet_rx *rx, struct inet_pkt *p, uint32_t at, uint32_t end)
 		/* 5: router alert, understood in that we need do nothing. PadN starts with 00. */
 		if ((type & 0xc0) != 0) {
 			if ((type & 0x80) != 0 && ((type & 0x40) == 0 || !p->dst_group))
-				inet_icmp_error(rx, p, ICMP6_PARAM, ICMP6_PARAM_OPTION,
-					at - p->l2_len);
+				inet_icmp_error(
+					rx, p, ICMP6_PARAM, ICMP6_PARAM_OPTION, at - p->l2_len);
 			return SL_RX_IP_EXTENSION;
 		}
 		at += 2u + p->head[at + 1];

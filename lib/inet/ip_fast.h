@@ -5,9 +5,9 @@
 #define INET_IP_FAST_H
 
 /*
- * The common case, inlined: an untagged frame to our MAC address, in one segment, with plain IPv4 or
- * IPv6 and UDP to the local address that was hit last. Anything else, and anything doubtful, takes
- * the general path, which decides; so both agree by construction about what is refused.
+ * The common case, inlined: an untagged frame to our MAC address, in one segment, with plain IPv4
+ * or IPv6 and UDP to the local address that was hit last. Anything else, and anything doubtful,
+ * takes the general path, which decides; so both agree by construction about what is refused.
  *
  * Each header word is read once, into a register, and pinned: the compiler takes it for changed and
  * so cannot read it from the packet again. Lengths and addresses come from these copies alone,
@@ -56,17 +56,15 @@ fast_eth_for_us(const struct inet_port *port, uint64_t first)
 	return port->promiscuous && (first & rte_cpu_to_be_64(UINT64_C(0x01) << 56)) == 0;
 }
 
-/* Sum of the payload, which starts at p, `off` bytes into the only segment. */
+/* Sum of the payload, before which its headers lie. */
 static inline uint64_t
-fast_payload_sum(const struct rte_mbuf *m, const char *p, uint32_t off, uint32_t len)
+fast_payload_sum(const char *p, uint32_t len)
 {
-	if (SL_LIKELY(len <= FAST_SUM_MAX && m->data_off + off + len + 7 <= m->buf_len))
-		return inet_sum_short(p, len);
-	return inet_sum(p, len);
+	return SL_LIKELY(len <= FAST_SUM_MAX) ? inet_sum_short(p, len) : inet_sum(p, len);
 }
 
-/* What hardware says about the UDP checksum: true when it need not be computed. Bad ones are left to
- * the general path. */
+/* What hardware says about the UDP checksum: true when it need not be computed. Bad ones are left
+ * to the general path. */
 static inline bool
 fast_l4_known_good(uint64_t ol_flags)
 {
@@ -83,7 +81,8 @@ fast_accept(const struct inet_rx *rx, struct rte_mbuf *m, struct sl_dgram *d, ui
 	m->data_len = (uint16_t)len;
 	m->pkt_len = len;
 	d->buf = m;
-	d->truesize = (uint32_t)sizeof(*m) + m->priv_size + m->buf_len; /* sl_mbuf_truesize, 1 segment */
+	d->truesize =
+		(uint32_t)sizeof(*m) + m->priv_size + m->buf_len; /* sl_mbuf_truesize, 1 segment */
 	d->len = len;
 	d->port = rx->port->id;
 }
@@ -121,13 +120,13 @@ fast_ip4(const struct inet_rx *rx, struct rte_mbuf *m, const char *p, struct sl_
 		return false;
 	if (!fast_source4_ok(rx, src, dst))
 		return false;
-	if (inet_fold((uint64_t)w0 + w1 + w2 + src + dst) != UINT16_MAX)
+	if (!inet_sum_right((uint64_t)w0 + w1 + w2 + src + dst))
 		return false;
 	if ((w6 & rte_cpu_to_be_32(0xffff)) != 0 && !fast_l4_known_good(m->ol_flags)) {
-		sum = fast_payload_sum(m, p + 28, FAST_IP4, udp_len - 8);
+		sum = fast_payload_sum(p + 28, udp_len - 8);
 		sum = inet_add64(sum, (uint64_t)src + dst + ports + w6 +
-				rte_cpu_to_be_32(IPPROTO_UDP << 16 | udp_len));
-		if (inet_fold(sum) != UINT16_MAX)
+					      rte_cpu_to_be_32(IPPROTO_UDP << 16 | udp_len));
+		if (!inet_sum_right(sum))
 			return false;
 	}
 	fast_accept(rx, m, d, FAST_IP4, udp_len - 8);
@@ -179,12 +178,12 @@ fast_ip6(const struct inet_rx *rx, struct rte_mbuf *m, const char *p, struct sl_
 	if ((rte_be_to_cpu_32(w6) & 0xffff) == 0)
 		return false;
 	if (!fast_l4_known_good(m->ol_flags)) {
-		sum = fast_payload_sum(m, p + 48, FAST_IP6, udp_len - 8);
+		sum = fast_payload_sum(p + 48, udp_len - 8);
 		sum = inet_add64(inet_add64(sum, src0), src1);
 		sum = inet_add64(inet_add64(sum, dst0), dst1);
-		sum = inet_add64(sum, (uint64_t)ports + w6 +
-				rte_cpu_to_be_32(IPPROTO_UDP << 16 | udp_len));
-		if (inet_fold(sum) != UINT16_MAX)
+		sum = inet_add64(
+			sum, (uint64_t)ports + w6 + rte_cpu_to_be_32(IPPROTO_UDP << 16 | udp_len));
+		if (!inet_sum_right(sum))
 			return false;
 	}
 	fast_accept(rx, m, d, FAST_IP6, udp_len - 8);

@@ -51,8 +51,8 @@ nd_output(struct inet_worker *w, struct inet_port *port, struct inet_wport *wpor
 {
 	uint16_t len = (uint16_t)(ND_LEN + (nd->option != 0 ? OPT_LLA_LEN : 0)), sum;
 	struct rte_mbuf *m = inet_own_mbuf(w, port);
-	struct inet_ip_out out = {.src = nd->src, .dst = nd->dst, .proto = IPPROTO_ICMPV6,
-		.ttl = ND_HOP_LIMIT};
+	struct inet_ip_out out = {
+		.src = nd->src, .dst = nd->dst, .proto = IPPROTO_ICMPV6, .ttl = ND_HOP_LIMIT};
 	uint8_t *p;
 
 	if (m == NULL)
@@ -135,8 +135,11 @@ parse_options(const uint8_t *icmp, uint32_t at, uint32_t len, uint8_t want, cons
 static void
 answer(struct inet_rx *rx, const struct inet_pkt *p, const struct sl_addr *target)
 {
-	struct nd nd = {.type = ICMP6_NA, .flags = NA_OVERRIDE, .option = OPT_TARGET_LLA,
-		.target = *target, .src = *target};
+	struct nd nd = {.type = ICMP6_NA,
+		.flags = NA_OVERRIDE,
+		.option = OPT_TARGET_LLA,
+		.target = *target,
+		.src = *target};
 	uint8_t mac[RTE_ETHER_ADDR_LEN];
 
 	if (sl_addr_is_any(&p->src)) {
@@ -160,7 +163,8 @@ solicitation(struct inet_rx *rx, const struct inet_pkt *p, const uint8_t *icmp, 
 
 	memcpy(target.b, icmp + ND_TARGET, sizeof(target.b));
 	group = inet_solicited_node(&target);
-	if (sl_addr_is_multicast(&target) || !parse_options(icmp, ND_LEN, len, OPT_SOURCE_LLA, &lla))
+	if (sl_addr_is_multicast(&target) ||
+		!parse_options(icmp, ND_LEN, len, OPT_SOURCE_LLA, &lla))
 		return SL_RX_ND_BAD;
 	if (probe && (lla != NULL || memcmp(&p->dst, &group, sizeof(group)) != 0))
 		return SL_RX_ND_BAD;
@@ -190,7 +194,8 @@ advertisement(struct inet_rx *rx, const struct inet_pkt *p, const uint8_t *icmp,
 	const uint8_t *lla;
 
 	memcpy(target.b, icmp + ND_TARGET, sizeof(target.b));
-	if (sl_addr_is_multicast(&target) || !parse_options(icmp, ND_LEN, len, OPT_TARGET_LLA, &lla))
+	if (sl_addr_is_multicast(&target) ||
+		!parse_options(icmp, ND_LEN, len, OPT_TARGET_LLA, &lla))
 		return SL_RX_ND_BAD;
 	if (p->dst_group && (icmp[4] & NA_SOLICITED) != 0)
 		return SL_RX_ND_BAD;

@@ -77,8 +77,8 @@ make_key(struct neigh_key *key, const struct inet_port *port, const struct sl_ad
 }
 
 struct neigh *
-neigh_find_locked(struct inet_neigh_table *t, const struct inet_port *port,
-	const struct sl_addr *addr)
+neigh_find_locked(
+	struct inet_neigh_table *t, const struct inet_port *port, const struct sl_addr *addr)
 {
 	struct neigh_key key;
 	void *index;
@@ -129,7 +129,8 @@ unwait_locked(struct inet_neigh_table *t, struct neigh *e)
 	return m;
 }
 
-/* False if no more packets can wait. Past the limit of one neighbour its oldest packet gives way. */
+/* False if no more packets can wait. Past the limit of one neighbour its oldest packet gives way.
+ */
 static bool
 wait_locked(struct inet_neigh_table *t, struct neigh *e, struct rte_mbuf *m, struct inet_worker *w)
 {
@@ -160,7 +161,8 @@ neigh_forget_locked(struct inet_neigh_table *t, struct neigh *e, struct inet_wor
 	while (e->pending > 0)
 		rte_pktmbuf_free(unwait_locked(t, e));
 	rte_hash_del_key(t->hash, &e->key);
-	/* Both, so that a worker which has just compared the epoch still sees another generation. */
+	/* Both, so that a worker which has just compared the epoch still sees another generation.
+	 */
 	e->generation = (e->generation + 1) & NEIGH_GENERATIONS;
 	neigh_set_mac_locked(e, NULL);
 	sl_store_relaxed(&t->epoch, t->epoch + 1);
@@ -169,7 +171,8 @@ neigh_forget_locked(struct inet_neigh_table *t, struct neigh *e, struct inet_wor
 	t->free_head = (uint32_t)(e - t->entry) + 1;
 }
 
-/* Make room: only what nobody has used for a while goes, never a neighbour in use or being asked. */
+/* Make room: only what nobody has used for a while goes, never a neighbour in use or being asked.
+ */
 static void
 evict_locked(struct inet_neigh_table *t, struct inet_worker *w)
 {
@@ -177,7 +180,8 @@ evict_locked(struct inet_neigh_table *t, struct inet_worker *w)
 		struct neigh *e = &t->entry[t->hand];
 
 		t->hand = t->hand + 1 < t->entries ? t->hand + 1 : 0;
-		if (e->state == NEIGH_STALE && w->now_ns - sl_load_relaxed(&e->used_ns) >= NEIGH_LIVE_NS) {
+		if (e->state == NEIGH_STALE &&
+			w->now_ns - sl_load_relaxed(&e->used_ns) >= NEIGH_LIVE_NS) {
 			neigh_forget_locked(t, e, w);
 			return;
 		}
@@ -272,8 +276,11 @@ output_slow(struct sl_inet *inet, uint16_t worker, struct inet_port *port, struc
 		if ((word & NEIGH_USABLE) == 0)
 			waits = wait_locked(t, e, m, w);
 		else
-			*h = (struct inet_hop){.addr = *hop, .port = port->index, .set = true,
-				.entry = (uint32_t)(e - t->entry), .epoch = t->epoch,
+			*h = (struct inet_hop){.addr = *hop,
+				.port = port->index,
+				.set = true,
+				.entry = (uint32_t)(e - t->entry),
+				.epoch = t->epoch,
 				.generation = neigh_generation(word)};
 	}
 	rte_spinlock_unlock(&t->lock);
@@ -296,11 +303,12 @@ inet_neigh_output(struct sl_inet *inet, uint16_t worker, struct inet_port *port,
 	struct inet_hop *h = &w->hop[(hop->b[15] ^ hop->b[14]) % INET_HOPS];
 
 	if (SL_LIKELY(h->set && h->port == port->index && h->epoch == sl_load_relaxed(&t->epoch) &&
-		    memcmp(&h->addr, hop, sizeof(*hop)) == 0)) {
+		      memcmp(&h->addr, hop, sizeof(*hop)) == 0)) {
 		struct neigh *e = &t->entry[h->entry];
 		uint64_t word = sl_load_relaxed(&e->word);
 
-		if (SL_LIKELY((word & NEIGH_USABLE) != 0 && neigh_generation(word) == h->generation)) {
+		if (SL_LIKELY((word & NEIGH_USABLE) != 0 &&
+			      neigh_generation(word) == h->generation)) {
 			note_use(e, w->now_ns);
 			send_to(inet, worker, port, hop, m, word);
 			return;
@@ -370,8 +378,8 @@ inet_neigh_hear(struct sl_inet *inet, uint16_t worker, struct inet_port *port,
 }
 
 int
-sl_inet_neighbour(const struct sl_inet *inet, uint16_t port_id, const struct sl_addr *addr,
-	uint8_t mac[6])
+sl_inet_neighbour(
+	const struct sl_inet *inet, uint16_t port_id, const struct sl_addr *addr, uint8_t mac[6])
 {
 	struct inet_port *port = port_id < RTE_MAX_ETHPORTS ? sl_load_acquire(&inet->by_id[port_id])
 							    : NULL; /* IN1 */

@@ -24,9 +24,9 @@
 #include "inet_priv.h"
 
 enum {
-	INET_HEAR_CREATE = 1,    /* worth an entry: it talks to us */
+	INET_HEAR_CREATE = 1,	 /* worth an entry: it talks to us */
 	INET_HEAR_SOLICITED = 2, /* an answer: the neighbour has heard us */
-	INET_HEAR_OVERRIDE = 4,  /* may replace another MAC address */
+	INET_HEAR_OVERRIDE = 4,	 /* may replace another MAC address */
 };
 
 int inet_neigh_create(uint32_t entries, struct inet_neigh_table **out) SL_MUST_CHECK;
@@ -41,8 +41,8 @@ void inet_neigh_hear(struct sl_inet *inet, uint16_t worker, struct inet_port *po
 	const struct sl_addr *addr, const uint8_t *mac, unsigned int flags);
 
 /** Timers of one port's neighbours and addresses that are due. */
-void inet_timers_port(struct sl_inet *inet, uint16_t worker, struct inet_port *port,
-	uint64_t now_ns);
+void inet_timers_port(
+	struct sl_inet *inet, uint16_t worker, struct inet_port *port, uint64_t now_ns);
 
 /** End of an address's duplicate detection by an objection. */
 void inet_addr_conflict(struct sl_inet *inet, struct inet_addr *a);

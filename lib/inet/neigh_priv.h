@@ -31,8 +31,8 @@ enum neigh_state {
 	NEIGH_FREE,
 	NEIGH_INCOMPLETE, /* asked for, no answer yet: packets wait */
 	NEIGH_REACHABLE,  /* confirmed less than 30 s ago */
-	NEIGH_STALE,      /* usable, but unconfirmed: asked again once it is used */
-	NEIGH_PROBE,      /* usable while it is asked, at its address alone */
+	NEIGH_STALE,	  /* usable, but unconfirmed: asked again once it is used */
+	NEIGH_PROBE,	  /* usable while it is asked, at its address alone */
 };
 
 struct neigh_key {
@@ -41,18 +41,18 @@ struct neigh_key {
 };
 
 struct neigh {
-	uint64_t word;    /* (a) relaxed; see neigh.h */
+	uint64_t word;	  /* (a) relaxed; see neigh.h */
 	uint64_t used_ns; /* (a) relaxed: written by workers, ten times a second at most */
 	/* (l) */
 	struct neigh_key key;
 	enum neigh_state state;
-	uint8_t solicits;   /* sent without an answer */
+	uint8_t solicits; /* sent without an answer */
 	uint16_t generation;
-	uint16_t first;     /* waiting packets, oldest first */
+	uint16_t first; /* waiting packets, oldest first */
 	uint16_t last;
 	uint16_t pending;
-	uint64_t since_ns;  /* when it got into this state */
-	uint64_t due_ns;    /* when something happens if nothing is heard */
+	uint64_t since_ns; /* when it got into this state */
+	uint64_t due_ns;   /* when something happens if nothing is heard */
 };
 
 struct neigh_wait {
@@ -67,9 +67,9 @@ struct inet_neigh_table {
 	uint8_t guard_epoch[SL_CACHE_GUARD];
 	rte_spinlock_t lock SL_CACHE_ALIGNED;
 	/* (l) */
-	uint32_t used;      /* entries never used lie from here on */
+	uint32_t used;	    /* entries never used lie from here on */
 	uint32_t free_head; /* index + 1 of those given back; 0 for none; linked by key.port */
-	uint32_t hand;      /* where the next eviction starts to look */
+	uint32_t hand;	    /* where the next eviction starts to look */
 	uint16_t wait_free;
 	struct rte_hash *hash; /* key -> index */
 	struct neigh *entry;
@@ -90,8 +90,8 @@ neigh_generation(uint64_t word)
 	return (uint16_t)(word >> NEIGH_GENERATION_SHIFT);
 }
 
-struct neigh *neigh_find_locked(struct inet_neigh_table *t, const struct inet_port *port,
-	const struct sl_addr *addr);
+struct neigh *neigh_find_locked(
+	struct inet_neigh_table *t, const struct inet_port *port, const struct sl_addr *addr);
 /** Set the MAC address; NULL takes it away. */
 void neigh_set_mac_locked(struct neigh *e, const uint8_t *mac);
 void neigh_set_state_locked(struct neigh *e, enum neigh_state state, uint64_t now_ns);

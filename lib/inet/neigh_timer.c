@@ -8,8 +8,8 @@
 #include "neigh_priv.h"
 
 /*
- * Timers run a hundred times a second a port, on whichever of its workers comes first, and look at a
- * tenth of the table each: so a turn is short, and nothing is more than 100 ms late. Packets are
+ * Timers run a hundred times a second a port, on whichever of its workers comes first, and look at
+ * a tenth of the table each: so a turn is short, and nothing is more than 100 ms late. Packets are
  * collected under the lock and sent after it.
  */
 #define TICK_NS (NSEC_PER_SEC / 100)
@@ -43,8 +43,8 @@ add_ask(struct asks *asks, enum ask_kind kind, const struct sl_addr *addr, uint6
 
 /* Ask again, or give up after the third time. */
 static void
-solicit_locked(struct inet_neigh_table *t, struct neigh *e, struct inet_worker *w,
-	struct asks *asks)
+solicit_locked(
+	struct inet_neigh_table *t, struct neigh *e, struct inet_worker *w, struct asks *asks)
 {
 	if (e->solicits >= NEIGH_SOLICITS) {
 		neigh_forget_locked(t, e, w);

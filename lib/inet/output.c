@@ -14,8 +14,8 @@
 #define UDP_HDR 8u
 #define IP4_DF 0x4000
 
-/* Let the driver check and complete the packets' offloads; what it refuses is lost. Returns how many
- * are left. */
+/* Let the driver check and complete the packets' offloads; what it refuses is lost. Returns how
+ * many are left. */
 static uint16_t
 prepare(struct inet_worker *w, const struct inet_port *port, struct inet_wport *wport, uint16_t n)
 {
@@ -24,7 +24,7 @@ prepare(struct inet_worker *w, const struct inet_port *port, struct inet_wport *
 
 	for (;;) {
 		good = (uint16_t)(good + rte_eth_tx_prepare(port->id, wport->queue, tx + good,
-					 (uint16_t)(n - good)));
+						 (uint16_t)(n - good)));
 		if (good >= n)
 			return n;
 		rte_pktmbuf_free(tx[good]);
@@ -43,7 +43,8 @@ flush(struct inet_worker *w, const struct inet_port *port, struct inet_wport *wp
 	if (port->tx_udp_cksum || port->tx_ip_cksum)
 		n = prepare(w, port, wport, n);
 	do {
-		k = rte_eth_tx_burst(port->id, wport->queue, wport->tx + sent, (uint16_t)(n - sent));
+		k = rte_eth_tx_burst(
+			port->id, wport->queue, wport->tx + sent, (uint16_t)(n - sent));
 		sent = (uint16_t)(sent + k);
 	} while (k > 0 && sent < n);
 	inet_count(w, SL_TX_SENT, sent);
@@ -214,7 +215,8 @@ group_mac(const struct sl_addr *dst, uint8_t *mac)
 }
 
 static int
-output_check(const struct inet_port *port, const struct sl_inet_flow *flow, const struct rte_mbuf *m)
+output_check(
+	const struct inet_port *port, const struct sl_inet_flow *flow, const struct rte_mbuf *m)
 {
 	bool v4 = sl_addr_is_v4(&flow->dst);
 	uint32_t be = sl_addr_to_v4(&flow->dst);
@@ -227,8 +229,8 @@ output_check(const struct inet_port *port, const struct sl_inet_flow *flow, cons
 }
 
 int
-sl_inet_udp_output(struct sl_inet *inet, uint16_t worker, const struct sl_inet_flow *flow,
-	struct rte_mbuf *m)
+sl_inet_udp_output(
+	struct sl_inet *inet, uint16_t worker, const struct sl_inet_flow *flow, struct rte_mbuf *m)
 {
 	struct inet_worker *w = &inet->worker[worker];
 	struct inet_ip_out out;
@@ -248,8 +250,11 @@ sl_inet_udp_output(struct sl_inet *inet, uint16_t worker, const struct sl_inet_f
 		inet_count(w, SL_TX_NO_ROUTE, 1);
 	if (ret != 0)
 		return ret;
-	out = (struct inet_ip_out){.src = flow->src, .dst = flow->dst, .proto = IPPROTO_UDP,
-		.ttl = flow->ttl != 0 ? flow->ttl : INET_TTL, .tos = flow->tos};
+	out = (struct inet_ip_out){.src = flow->src,
+		.dst = flow->dst,
+		.proto = IPPROTO_UDP,
+		.ttl = flow->ttl != 0 ? flow->ttl : INET_TTL,
+		.tos = flow->tos};
 	udp_prepend(port, m, flow);
 	inet_ip_prepend(w, port, m, &out);
 	if (SL_UNLIKELY(sl_addr_is_multicast(&flow->dst))) {

@@ -55,11 +55,12 @@ inet_port_is_broadcast4(const struct inet_port *port, uint32_t be)
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct inet_addr *a = &port->addr[i];
-		uint32_t mask = inet_prefix_mask4(a->prefix);
+		uint32_t mask;
 
 		/* RFC 3021: a /31 has no broadcast address. */
 		if (!sl_addr_is_v4(&a->addr) || a->prefix > 30 || a->prefix == 0)
 			continue;
+		mask = inet_prefix_mask4(a->prefix);
 		if (be == ((sl_addr_to_v4(&a->addr) & mask) | ~mask))
 			return true;
 	}
@@ -72,8 +73,8 @@ link_local(const struct rte_ether_addr *mac)
 {
 	const uint8_t *m = mac->addr_bytes;
 
-	return (struct sl_addr){{0xfe, 0x80, 0, 0, 0, 0, 0, 0, m[0] ^ 2, m[1], m[2], 0xff, 0xfe,
-		m[3], m[4], m[5]}};
+	return (struct sl_addr){
+		{0xfe, 0x80, 0, 0, 0, 0, 0, 0, m[0] ^ 2, m[1], m[2], 0xff, 0xfe, m[3], m[4], m[5]}};
 }
 
 /* Destination and type are filled in per packet, the rest never changes. */
@@ -174,7 +175,7 @@ sl_inet_port_add(struct sl_inet *inet, const struct sl_inet_port_conf *conf)
 	}
 	inet->port[inet->port_count] = port;
 	port->index = (uint16_t)inet->port_count;
-	sl_store_release(&inet->by_id[port->id], port);             /* IN1 */
+	sl_store_release(&inet->by_id[port->id], port);		    /* IN1 */
 	sl_store_release(&inet->port_count, inet->port_count + 1u); /* IN1 */
 	addr = link_local(&port->mac);
 	return sl_inet_addr_add(inet, port->id, &addr, 64);

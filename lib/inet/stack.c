@@ -166,9 +166,12 @@ sl_inet_worker_offline(struct sl_inet *inet, uint16_t worker)
 void
 sl_inet_synchronize(struct sl_inet *inet, uint16_t worker)
 {
+	/* The inlined halves of rte_rcu_qsbr_synchronize: ThreadSanitizer sees their ordering, and not
+	 * that of the library's. */
+	uint64_t token = rte_rcu_qsbr_start(inet->rcu);
+
 	/* A worker that is not online must not be reported quiescent: that would put it online. */
 	if (worker != SL_INET_NO_WORKER && inet->worker[worker].online)
-		rte_rcu_qsbr_synchronize(inet->rcu, worker);
-	else
-		rte_rcu_qsbr_synchronize(inet->rcu, RTE_QSBR_THRID_INVALID);
+		rte_rcu_qsbr_quiescent(inet->rcu, worker);
+	rte_rcu_qsbr_check(inet->rcu, token, true);
 }

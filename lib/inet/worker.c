@@ -27,8 +27,8 @@ sl_inet_poll(struct sl_inet *inet, uint16_t worker, uint16_t port_id, uint16_t q
 }
 
 void
-sl_inet_input_burst(struct sl_inet *inet, uint16_t worker, uint16_t port_id, struct rte_mbuf **pkts,
-	uint16_t n)
+sl_inet_input_burst(
+	struct sl_inet *inet, uint16_t worker, uint16_t port_id, struct rte_mbuf **pkts, uint16_t n)
 {
 	struct inet_port *port = sl_load_acquire(&inet->by_id[port_id]); /* IN1 */
 	struct inet_worker *w = &inet->worker[worker];

@@ -31,6 +31,7 @@
 #define T_S (1000 * T_MS)
 #define T_OUT_MAX 512
 #define T_POOL 2047u
+#define T_TX_QUEUES 3 /* the first one is captured */
 
 /* We are 198.18.0.2/24, 2001:db8::2/64 with MAC 02:00:00:00:00:02; the peer has .1, ::1, ..:01. */
 static const uint8_t t_our_mac[6] T_UNUSED = {2, 0, 0, 0, 0, 2};
@@ -62,7 +63,7 @@ capture(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, void 
 	t_tx_room -= n;
 	for (uint16_t i = 0; i < n; i++) {
 		REQUIRE(t_outs < T_OUT_MAX);
-		rte_mbuf_refcnt_update(pkts[i], 1);
+		rte_pktmbuf_refcnt_update(pkts[i], 1);
 		t_out[t_outs++] = pkts[i];
 	}
 	return n;
@@ -103,25 +104,27 @@ clock_ns(void *arg)
 static inline int
 t_init(const char *argv0)
 {
-	char prefix[64];
-	const char *args[] = {argv0, "--no-huge", "-m", "256", "--no-pci", "--no-telemetry", "-l", "0",
-		prefix, "--log-level=error", "--vdev=net_null0", "--vdev=net_ring0"};
+	char prefix[32];
+	const char *args[] = {argv0, "--no-huge", "-m", "256", "--no-pci", "--no-telemetry", "-l",
+		"0", prefix, "--log-level=error", "--vdev=net_null0", "--vdev=net_ring0"};
+	static char text[SL_COUNT_OF(args)][64];
 	char *argv[SL_COUNT_OF(args) + 1] = {NULL};
 	struct rte_ether_addr mac;
 	struct rte_eth_conf conf = {0};
 
 	snprintf(prefix, sizeof(prefix), "--file-prefix=inet_test_%d", (int)getpid());
 	for (size_t i = 0; i < SL_COUNT_OF(args); i++) {
-		argv[i] = strdup(args[i]); /* EAL moves them about */
-		REQUIRE(argv[i] != NULL);
+		snprintf(text[i], sizeof(text[i]), "%s", args[i]);
+		argv[i] = text[i];
 	}
 	REQUIRE(rte_eal_init((int)SL_COUNT_OF(args), argv) >= 0);
 	t_pool = rte_pktmbuf_pool_create("test", T_POOL, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, 0);
 	REQUIRE(t_pool != NULL);
 	REQUIRE(rte_eth_dev_get_port_by_name("net_null0", &t_port) == 0);
-	REQUIRE(rte_eth_dev_configure(t_port, 1, 1, &conf) == 0);
+	REQUIRE(rte_eth_dev_configure(t_port, 1, T_TX_QUEUES, &conf) == 0);
 	REQUIRE(rte_eth_rx_queue_setup(t_port, 0, 64, 0, NULL, t_pool) == 0);
-	REQUIRE(rte_eth_tx_queue_setup(t_port, 0, 64, 0, NULL) == 0);
+	for (uint16_t i = 0; i < T_TX_QUEUES; i++)
+		REQUIRE(rte_eth_tx_queue_setup(t_port, i, 64, 0, NULL) == 0);
 	memcpy(&mac, t_our_mac, sizeof(mac));
 	REQUIRE(rte_eth_dev_default_mac_addr_set(t_port, &mac) == 0);
 	REQUIRE(rte_eth_dev_start(t_port) == 0);
@@ -172,8 +175,10 @@ t_drop_in(void)
 static inline void
 t_open_bare(const struct sl_inet_port_conf *conf, uint32_t neighbours, uint32_t icmp_rate)
 {
-	struct sl_inet_conf inet_conf = {.workers = 2, .neighbours = neighbours,
-		.icmp_errors_per_s = icmp_rate, .now_ns = clock_ns};
+	struct sl_inet_conf inet_conf = {.workers = 2,
+		.neighbours = neighbours,
+		.icmp_errors_per_s = icmp_rate,
+		.now_ns = clock_ns};
 	struct sl_inet_port_conf port_conf = {0};
 
 	if (conf != NULL)
@@ -255,7 +260,8 @@ t_mbuf_split(const uint8_t *frame, size_t len, size_t at)
 	return m;
 }
 
-/** Feed one packet; returns the one outcome that moved by one, or -1 if that is not what happened. */
+/** Feed one packet; returns the one outcome that moved by one, or -1 if that is not what happened.
+ */
 static inline int
 t_feed_mbuf(struct rte_mbuf *m)
 {
@@ -303,18 +309,17 @@ struct t_udp {
 	const char *src, *dst;
 	const uint8_t *dst_mac, *src_mac;
 	uint16_t sport, dport; /* host order */
-	size_t payload;        /* bytes, counting up from 1 */
+	size_t payload;	       /* bytes, counting up from 1 */
 	uint8_t ttl, tos, proto;
 	const uint8_t *options; /* IPv4 options or IPv6 extension headers */
-	size_t options_len;     /* multiple of 4 or 8 */
-	uint8_t next;           /* IPv6: what the fixed header's next header says; 0 means proto */
-	int udp_len;            /* in the UDP header; 0 means right */
-	uint16_t frag;          /* IPv4 flags and offset */
+	size_t options_len;	/* multiple of 4 or 8 */
+	uint8_t next;		/* IPv6: what the fixed header's next header says; 0 means proto */
+	int udp_len;		/* in the UDP header; 0 means right */
+	uint16_t frag;		/* IPv4 flags and offset */
 	uint16_t vlan, svlan;
-	size_t padding;         /* behind the packet */
+	size_t padding; /* behind the packet */
 	bool no_csum;
 };
-
 
 static inline void
 put16(uint8_t *p, size_t v)
@@ -326,7 +331,8 @@ put16(uint8_t *p, size_t v)
 static inline void
 put(struct t_frame *f, const void *data, size_t len)
 {
-	memcpy(f->b + f->len, data, len);
+	if (len > 0)
+		memcpy(f->b + f->len, data, len);
 	f->len += len;
 }
 
@@ -357,7 +363,8 @@ t_pseudo(const char *src, const char *dst, uint8_t proto, size_t len)
 	struct sl_addr s = t_addr(src), d = t_addr(dst);
 	size_t from = sl_addr_is_v4(&s) ? 12 : 0;
 
-	return (uint32_t)(t_sum(s.b + from, 16 - from, 0) + t_sum(d.b + from, 16 - from, 0) + proto + len);
+	return (uint32_t)(t_sum(s.b + from, 16 - from, 0) + t_sum(d.b + from, 16 - from, 0) +
+			  proto + len);
 }
 
 static inline const char *
@@ -494,7 +501,11 @@ static inline void
 t_icmp6_frame(struct t_frame *f, const char *src, const char *dst, const uint8_t *dst_mac,
 	uint8_t ttl, const uint8_t *msg, size_t len)
 {
-	struct t_udp u = {.v6 = true, .src = src, .dst = dst, .dst_mac = dst_mac, .ttl = ttl,
+	struct t_udp u = {.v6 = true,
+		.src = src,
+		.dst = dst,
+		.dst_mac = dst_mac,
+		.ttl = ttl,
 		.proto = IPPROTO_ICMPV6};
 	uint8_t l4[2048];
 

@@ -64,15 +64,18 @@ addresses_as_text(void)
 			continue;
 		}
 		CHECK_EQ(prefix, c->prefix);
-		CHECK(strcmp(sl_addr_format(&a, out, sizeof(out)), c->out != NULL ? c->out : c->text) == 0);
+		CHECK(strcmp(sl_addr_format(&a, out, sizeof(out)),
+			      c->out != NULL ? c->out : c->text) == 0);
 	}
 }
 
 static void
 kinds_of_addresses(void)
 {
-	struct sl_addr v4 = t_addr("198.18.0.2"), v6 = t_addr("2001:db8::1"), any4 = t_addr("0.0.0.0");
-	struct sl_addr any6 = t_addr("::"), group4 = t_addr("239.1.2.3"), group6 = t_addr("ff02::1");
+	struct sl_addr v4 = t_addr("198.18.0.2"), v6 = t_addr("2001:db8::1"),
+		       any4 = t_addr("0.0.0.0");
+	struct sl_addr any6 = t_addr("::"), group4 = t_addr("239.1.2.3"),
+		       group6 = t_addr("ff02::1");
 
 	CHECK(sl_addr_is_v4(&v4) && sl_addr_is_v4(&any4) && sl_addr_is_v4(&group4));
 	CHECK(!sl_addr_is_v4(&v6) && !sl_addr_is_v4(&any6) && !sl_addr_is_v4(&group6));
@@ -181,7 +184,8 @@ address_verdicts(void)
 static void
 gateway_verdicts(void)
 {
-	struct sl_addr own = t_addr("198.18.0.2"), gw = t_addr("198.18.0.1"), group = t_addr("ff02::2");
+	struct sl_addr own = t_addr("198.18.0.2"), gw = t_addr("198.18.0.1"),
+		       group = t_addr("ff02::2");
 
 	t_open(NULL);
 	CHECK_EQ(sl_inet_gateway_set(t_inet, t_port + 1, &gw), -ENODEV);
@@ -190,19 +194,6 @@ gateway_verdicts(void)
 	CHECK_EQ(sl_inet_gateway_set(t_inet, t_port, &gw), 0);
 	CHECK_EQ(sl_inet_gateway_set(t_inet, t_port, &gw), 0);
 	t_close();
-}
-
-static void
-outcome_names(void)
-{
-	for (int i = 0; i < SL_OUTCOME_COUNT; i++) {
-		const struct sl_outcome_info *info = sl_outcome_info((enum sl_outcome)i);
-
-		REQUIRE(info->name != NULL && info->sentence != NULL);
-		CHECK(strspn(info->name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(info->name));
-		for (int k = 0; k < i; k++)
-			CHECK(strcmp(info->name, sl_outcome_info((enum sl_outcome)k)->name) != 0);
-	}
 }
 
 int
@@ -216,6 +207,5 @@ main(int argc, char **argv)
 	SL_TEST_RUN(port_verdicts);
 	SL_TEST_RUN(address_verdicts);
 	SL_TEST_RUN(gateway_verdicts);
-	SL_TEST_RUN(outcome_names);
 	return test_end();
 }

@@ -37,8 +37,14 @@ static const uint8_t opt_last[] = {1, 1, 1, 7};
 static const uint8_t opt_after_end[] = {0, 131, 9, 9};
 static const uint8_t opt_max[40] = {68, 40, 5};
 
-#define V4(...) {__VA_ARGS__}
-#define V6(...) {.v6 = true, __VA_ARGS__}
+#define V4(...)                                                                                    \
+	{                                                                                          \
+		__VA_ARGS__                                                                        \
+	}
+#define V6(...)                                                                                    \
+	{                                                                                          \
+		.v6 = true, __VA_ARGS__                                                            \
+	}
 #define OPT(o) .options = (o), .options_len = sizeof(o)
 
 static const struct rx_case cases4[] = {
@@ -59,35 +65,40 @@ static const struct rx_case cases4[] = {
 		V4(.payload = 4, .dst = "255.255.255.255", .dst_mac = t_any_mac), {{0}}, 0},
 	{"subnet broadcast", SL_RX_UDP_QUEUED,
 		V4(.payload = 4, .dst = "198.18.0.255", .dst_mac = t_any_mac), {{0}}, 0},
-	{"all hosts", SL_RX_UDP_QUEUED, V4(.payload = 4, .dst = "224.0.0.1", .dst_mac = all_hosts_mac),
-		{{0}}, 0},
+	{"all hosts", SL_RX_UDP_QUEUED,
+		V4(.payload = 4, .dst = "224.0.0.1", .dst_mac = all_hosts_mac), {{0}}, 0},
 	{"a group not joined", SL_RX_IP_NOT_LOCAL,
 		V4(.payload = 4, .dst = "224.0.0.5", .dst_mac = all_hosts_mac), {{0}}, 0},
-	{"somebody else's address", SL_RX_IP_NOT_LOCAL, V4(.payload = 4, .dst = "198.18.0.3"), {{0}}, 0},
+	{"somebody else's address", SL_RX_IP_NOT_LOCAL, V4(.payload = 4, .dst = "198.18.0.3"),
+		{{0}}, 0},
 	{"destination 0.0.0.0", SL_RX_IP_NOT_LOCAL, V4(.payload = 4, .dst = "0.0.0.0"), {{0}}, 0},
-	{"destination 127.0.0.1", SL_RX_IP_NOT_LOCAL, V4(.payload = 4, .dst = "127.0.0.1"), {{0}}, 0},
-	{"other MAC address", SL_RX_ETH_OTHERHOST, V4(.payload = 4, .dst_mac = other_mac), {{0}}, 0},
+	{"destination 127.0.0.1", SL_RX_IP_NOT_LOCAL, V4(.payload = 4, .dst = "127.0.0.1"), {{0}},
+		0},
+	{"other MAC address", SL_RX_ETH_OTHERHOST, V4(.payload = 4, .dst_mac = other_mac), {{0}},
+		0},
 	{"unicast address in a broadcast frame", SL_RX_UDP_QUEUED,
 		V4(.payload = 4, .dst_mac = t_any_mac), {{0}}, 0},
 	{"source 0.0.0.0", SL_RX_IP_SOURCE, V4(.payload = 4, .src = "0.0.0.0"), {{0}}, 0},
 	{"source 0.1.2.3", SL_RX_IP_SOURCE, V4(.payload = 4, .src = "0.1.2.3"), {{0}}, 0},
 	{"source 127.0.0.1", SL_RX_IP_SOURCE, V4(.payload = 4, .src = "127.0.0.1"), {{0}}, 0},
 	{"source group", SL_RX_IP_SOURCE, V4(.payload = 4, .src = "224.0.0.1"), {{0}}, 0},
-	{"source 255.255.255.255", SL_RX_IP_SOURCE, V4(.payload = 4, .src = "255.255.255.255"), {{0}},
+	{"source 255.255.255.255", SL_RX_IP_SOURCE, V4(.payload = 4, .src = "255.255.255.255"),
+		{{0}}, 0},
+	{"source subnet broadcast", SL_RX_IP_SOURCE, V4(.payload = 4, .src = "198.18.0.255"), {{0}},
 		0},
-	{"source subnet broadcast", SL_RX_IP_SOURCE, V4(.payload = 4, .src = "198.18.0.255"), {{0}}, 0},
-	{"source equals destination", SL_RX_IP_SOURCE, V4(.payload = 4, .src = "198.18.0.2"), {{0}}, 0},
+	{"source equals destination", SL_RX_IP_SOURCE, V4(.payload = 4, .src = "198.18.0.2"), {{0}},
+		0},
 	{"source in class E", SL_RX_UDP_QUEUED, V4(.payload = 4, .src = "240.0.0.1"), {{0}}, 0},
-	{"source 223.255.255.254", SL_RX_UDP_QUEUED, V4(.payload = 4, .src = "223.255.255.254"), {{0}},
-		0},
+	{"source 223.255.255.254", SL_RX_UDP_QUEUED, V4(.payload = 4, .src = "223.255.255.254"),
+		{{0}}, 0},
 	{"IP version 5", SL_RX_IP_VERSION, V4(.payload = 4), {{0, 0x55, false}}, 0},
 	{"IP version 6 under 0800", SL_RX_IP_VERSION, V4(.payload = 40), {{0, 0x65, true}}, 0},
 	{"header length 16", SL_RX_IP_LENGTH, V4(.payload = 4), {{0, 0x44, false}}, 0},
 	{"header length beyond total", SL_RX_IP_LENGTH, V4(.payload = 4), {{0, 0x4f, false}}, 0},
 	{"total length 19", SL_RX_IP_LENGTH, V4(.payload = 4), {{3, 19, false}}, 0},
 	{"total length beyond the frame", SL_RX_IP_LENGTH, V4(.payload = 4), {{3, 33, false}}, 0},
-	{"total length 65535", SL_RX_IP_LENGTH, V4(.payload = 4), {{2, 0xff, false}, {3, 0xff, false}},
-		0},
+	{"total length 65535", SL_RX_IP_LENGTH, V4(.payload = 4),
+		{{2, 0xff, false}, {3, 0xff, false}}, 0},
 	{"header checksum", SL_RX_IP_CSUM, V4(.payload = 4), {{10, 0x12, true}}, 0},
 	{"header checksum, by a flipped TTL", SL_RX_IP_CSUM, V4(.payload = 4), {{8, 1, true}}, 0},
 	{"header checksum 0", SL_RX_IP_CSUM, V4(.payload = 4), {{10, 0, true}, {11, 0, true}}, 0},
@@ -97,7 +108,8 @@ static const struct rx_case cases4[] = {
 	{"reserved flag", SL_RX_UDP_QUEUED, V4(.payload = 8, .frag = 0x8000), {{0}}, 0},
 	{"TCP", SL_RX_IP_PROTO, V4(.payload = 20, .proto = 6), {{0}}, 0},
 	{"checksum", SL_RX_UDP_CSUM, V4(.payload = 22), {{30, 0xff, true}}, 0},
-	{"checksum, by the last payload byte", SL_RX_UDP_CSUM, V4(.payload = 21), {{48, 0, true}}, 0},
+	{"checksum, by the last payload byte", SL_RX_UDP_CSUM, V4(.payload = 21), {{48, 0, true}},
+		0},
 	{"options of nothing", SL_RX_UDP_QUEUED, V4(.payload = 5, OPT(nops)), {{0}}, 0},
 	{"record route", SL_RX_UDP_QUEUED, V4(.payload = 5, OPT(record_route)), {{0}}, 0},
 	{"60 bytes of header", SL_RX_UDP_QUEUED, V4(.payload = 5, OPT(opt_max)), {{0}}, 0},
@@ -107,10 +119,11 @@ static const struct rx_case cases4[] = {
 	{"option length 1", SL_RX_IP_OPTION, V4(.payload = 5, OPT(opt_len1)), {{0}}, 0},
 	{"option beyond the header", SL_RX_IP_OPTION, V4(.payload = 5, OPT(opt_long)), {{0}}, 0},
 	{"option without a length", SL_RX_IP_OPTION, V4(.payload = 5, OPT(opt_last)), {{0}}, 0},
-	{"rubbish behind the end of options", SL_RX_UDP_QUEUED, V4(.payload = 5, OPT(opt_after_end)),
-		{{0}}, 0},
+	{"rubbish behind the end of options", SL_RX_UDP_QUEUED,
+		V4(.payload = 5, OPT(opt_after_end)), {{0}}, 0},
 	{"ethertype 1234", SL_RX_ETH_TYPE, V4(.payload = 5), {{ETH(12), 0x12, true}}, 0},
-	{"802.3 length", SL_RX_ETH_TYPE, V4(.payload = 5), {{ETH(12), 0, true}, {ETH(13), 40, true}}, 0},
+	{"802.3 length", SL_RX_ETH_TYPE, V4(.payload = 5),
+		{{ETH(12), 0, true}, {ETH(13), 40, true}}, 0},
 	{"IPv6 under 0800's sibling", SL_RX_IP_VERSION, V4(.payload = 40),
 		{{ETH(12), 0x86, true}, {ETH(13), 0xdd, true}}, 0},
 	{"13 bytes", SL_RX_ETH_SHORT, V4(.payload = 5), {{0, 0x45, false}}, 13},
@@ -118,8 +131,8 @@ static const struct rx_case cases4[] = {
 	{"19 bytes of IP header", SL_RX_IP_LENGTH, V4(.payload = 5), {{0, 0x45, false}}, 33},
 	{"IP header alone", SL_RX_IP_LENGTH, V4(.payload = 5), {{0, 0x45, false}}, 34},
 	{"tagged on an untagged port", SL_RX_VLAN_OTHER, V4(.payload = 5, .vlan = 7), {{0}}, 0},
-	{"priority tag on an untagged port", SL_RX_UDP_QUEUED, V4(.payload = 5, .vlan = 0x2000), {{0}},
-		0},
+	{"priority tag on an untagged port", SL_RX_UDP_QUEUED, V4(.payload = 5, .vlan = 0x2000),
+		{{0}}, 0},
 	{"tag cut off", SL_RX_ETH_SHORT, V4(.payload = 5, .vlan = 7), {{0}}, 15},
 	{"type behind the tag cut off", SL_RX_ETH_SHORT, V4(.payload = 5, .vlan = 7), {{0}}, 17},
 };
@@ -133,19 +146,19 @@ static const uint8_t hop_opt_cut[] = {17, 0, 1, 3, 0, 0, 0, 5};
 static const uint8_t hop_skip[] = {17, 0, 0x3e, 4, 0, 0, 0, 0};
 static const uint8_t hop_discard[] = {17, 0, 0x7e, 4, 0, 0, 0, 0};
 static const uint8_t hop_report[] = {17, 0, 0xbe, 4, 0, 0, 0, 0};
-static const uint8_t routing_done[] = {17, 2, 2, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5,
-	6, 7, 8};
-static const uint8_t routing_left[] = {17, 2, 0, 1, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5,
-	6, 7, 8};
+static const uint8_t routing_done[] = {
+	17, 2, 2, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8};
+static const uint8_t routing_left[] = {
+	17, 2, 0, 1, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8};
 static const uint8_t fragment_first[] = {17, 0, 0, 1, 0, 0, 0, 9};
 static const uint8_t fragment_atomic[] = {17, 0, 0, 0, 0, 0, 0, 9};
 static const uint8_t hop_twice[] = {0, 0, 1, 4, 0, 0, 0, 0, 17, 0, 1, 4, 0, 0, 0, 0};
 static const uint8_t dst_hop[] = {0, 0, 1, 4, 0, 0, 0, 0, 17, 0, 1, 4, 0, 0, 0, 0};
 #define PAD(next) (next), 0, 1, 4, 0, 0, 0, 0
-static const uint8_t eight[] = {PAD(60), PAD(60), PAD(60), PAD(60), PAD(60), PAD(60), PAD(60),
-	PAD(17)};
-static const uint8_t nine[] = {PAD(60), PAD(60), PAD(60), PAD(60), PAD(60), PAD(60), PAD(60),
-	PAD(60), PAD(17)};
+static const uint8_t eight[] = {
+	PAD(60), PAD(60), PAD(60), PAD(60), PAD(60), PAD(60), PAD(60), PAD(17)};
+static const uint8_t nine[] = {
+	PAD(60), PAD(60), PAD(60), PAD(60), PAD(60), PAD(60), PAD(60), PAD(60), PAD(17)};
 
 static const struct rx_case cases6[] = {
 	{"plain", SL_RX_UDP_QUEUED, V6(.payload = 22), {{0}}, 0},
@@ -162,49 +175,62 @@ static const struct rx_case cases6[] = {
 	{"version 4 under 86dd", SL_RX_IP_VERSION, V6(.payload = 8), {{0, 0x45, true}}, 0},
 	{"39 bytes of header", SL_RX_IP_LENGTH, V6(.payload = 8), {{0, 0x60, true}}, 53},
 	{"header alone", SL_RX_IP_LENGTH, V6(.payload = 8), {{0, 0x60, true}}, 54},
-	{"all nodes", SL_RX_UDP_QUEUED, V6(.payload = 8, .dst = "ff02::1", .dst_mac = all_nodes_mac),
-		{{0}}, 0},
+	{"all nodes", SL_RX_UDP_QUEUED,
+		V6(.payload = 8, .dst = "ff02::1", .dst_mac = all_nodes_mac), {{0}}, 0},
 	{"solicited-node group of ours", SL_RX_UDP_QUEUED,
 		V6(.payload = 8, .dst = "ff02::1:ff00:2", .dst_mac = all_nodes_mac), {{0}}, 0},
 	{"a group not joined", SL_RX_IP_NOT_LOCAL,
 		V6(.payload = 8, .dst = "ff02::5", .dst_mac = all_nodes_mac), {{0}}, 0},
 	{"link-local address of ours", SL_RX_UDP_QUEUED, V6(.payload = 8, .dst = "fe80::ff:fe00:2"),
 		{{0}}, 0},
-	{"somebody else's address", SL_RX_IP_NOT_LOCAL, V6(.payload = 8, .dst = "2001:db8::3"), {{0}}, 0},
+	{"somebody else's address", SL_RX_IP_NOT_LOCAL, V6(.payload = 8, .dst = "2001:db8::3"),
+		{{0}}, 0},
 	{"destination ::", SL_RX_IP_NOT_LOCAL, V6(.payload = 8, .dst = "::"), {{0}}, 0},
 	{"destination ::1", SL_RX_IP_NOT_LOCAL, V6(.payload = 8, .dst = "::1"), {{0}}, 0},
 	{"source ::", SL_RX_IP_SOURCE, V6(.payload = 8, .src = "::"), {{0}}, 0},
 	{"source ::1", SL_RX_IP_SOURCE, V6(.payload = 8, .src = "::1"), {{0}}, 0},
 	{"source group", SL_RX_IP_SOURCE, V6(.payload = 8, .src = "ff02::1"), {{0}}, 0},
-	{"source equals destination", SL_RX_IP_SOURCE, V6(.payload = 8, .src = "2001:db8::2"), {{0}}, 0},
+	{"source equals destination", SL_RX_IP_SOURCE, V6(.payload = 8, .src = "2001:db8::2"),
+		{{0}}, 0},
 	{"source is an IPv4 address in disguise", SL_RX_IP_SOURCE, V6(.payload = 8),
 		{{0x108, 0, true}}, 0},
 	{"source link-local", SL_RX_UDP_QUEUED, V6(.payload = 8, .src = "fe80::1"), {{0}}, 0},
 	{"source unique local", SL_RX_UDP_QUEUED, V6(.payload = 8, .src = "fd00::1"), {{0}}, 0},
-	{"other MAC address", SL_RX_ETH_OTHERHOST, V6(.payload = 8, .dst_mac = other_mac), {{0}}, 0},
+	{"other MAC address", SL_RX_ETH_OTHERHOST, V6(.payload = 8, .dst_mac = other_mac), {{0}},
+		0},
 	{"hop-by-hop of padding", SL_RX_UDP_QUEUED, V6(.payload = 5, OPT(hop_pad)), {{0}}, 0},
 	{"router alert", SL_RX_UDP_QUEUED, V6(.payload = 5, OPT(hop_alert)), {{0}}, 0},
 	{"long hop-by-hop", SL_RX_UDP_QUEUED, V6(.payload = 5, OPT(hop_long)), {{0}}, 0},
-	{"hop-by-hop beyond the packet", SL_RX_IP_EXTENSION, V6(.payload = 5, OPT(hop_beyond)), {{0}}, 0},
-	{"option beyond its header", SL_RX_IP_EXTENSION, V6(.payload = 5, OPT(hop_opt_beyond)), {{0}}, 0},
-	{"option without a length", SL_RX_IP_EXTENSION, V6(.payload = 5, OPT(hop_opt_cut)), {{0}}, 0},
+	{"hop-by-hop beyond the packet", SL_RX_IP_EXTENSION, V6(.payload = 5, OPT(hop_beyond)),
+		{{0}}, 0},
+	{"option beyond its header", SL_RX_IP_EXTENSION, V6(.payload = 5, OPT(hop_opt_beyond)),
+		{{0}}, 0},
+	{"option without a length", SL_RX_IP_EXTENSION, V6(.payload = 5, OPT(hop_opt_cut)), {{0}},
+		0},
 	{"unknown option to skip", SL_RX_UDP_QUEUED, V6(.payload = 5, OPT(hop_skip)), {{0}}, 0},
-	{"unknown option to discard", SL_RX_IP_EXTENSION, V6(.payload = 5, OPT(hop_discard)), {{0}}, 0},
-	{"unknown option to report", SL_RX_IP_EXTENSION, V6(.payload = 5, OPT(hop_report)), {{0}}, 0},
+	{"unknown option to discard", SL_RX_IP_EXTENSION, V6(.payload = 5, OPT(hop_discard)), {{0}},
+		0},
+	{"unknown option to report", SL_RX_IP_EXTENSION, V6(.payload = 5, OPT(hop_report)), {{0}},
+		0},
 	{"hop-by-hop twice", SL_RX_IP_EXTENSION, V6(.payload = 5, OPT(hop_twice)), {{0}}, 0},
-	{"destination options", SL_RX_UDP_QUEUED, V6(.payload = 5, OPT(hop_pad), .next = 60), {{0}}, 0},
-	{"hop-by-hop second", SL_RX_IP_EXTENSION, V6(.payload = 5, OPT(dst_hop), .next = 60), {{0}}, 0},
-	{"routing, none left", SL_RX_UDP_QUEUED, V6(.payload = 5, OPT(routing_done), .next = 43), {{0}},
+	{"destination options", SL_RX_UDP_QUEUED, V6(.payload = 5, OPT(hop_pad), .next = 60), {{0}},
 		0},
-	{"routing type 0", SL_RX_IP_EXTENSION, V6(.payload = 5, OPT(routing_left), .next = 43), {{0}},
+	{"hop-by-hop second", SL_RX_IP_EXTENSION, V6(.payload = 5, OPT(dst_hop), .next = 60), {{0}},
 		0},
-	{"first fragment", SL_RX_IP_FRAGMENT, V6(.payload = 8, OPT(fragment_first), .next = 44), {{0}},
-		0},
-	{"atomic fragment", SL_RX_IP_FRAGMENT, V6(.payload = 8, OPT(fragment_atomic), .next = 44), {{0}},
-		0},
-	{"eight extension headers", SL_RX_UDP_QUEUED, V6(.payload = 5, OPT(eight), .next = 60), {{0}}, 0},
-	{"nine extension headers", SL_RX_IP_EXTENSION, V6(.payload = 5, OPT(nine), .next = 60), {{0}}, 0},
-	{"extension cut off", SL_RX_IP_EXTENSION, V6(.payload = 5, OPT(hop_pad)), {{5, 7, true}}, 61},
+	{"routing, none left", SL_RX_UDP_QUEUED, V6(.payload = 5, OPT(routing_done), .next = 43),
+		{{0}}, 0},
+	{"routing type 0", SL_RX_IP_EXTENSION, V6(.payload = 5, OPT(routing_left), .next = 43),
+		{{0}}, 0},
+	{"first fragment", SL_RX_IP_FRAGMENT, V6(.payload = 8, OPT(fragment_first), .next = 44),
+		{{0}}, 0},
+	{"atomic fragment", SL_RX_IP_FRAGMENT, V6(.payload = 8, OPT(fragment_atomic), .next = 44),
+		{{0}}, 0},
+	{"eight extension headers", SL_RX_UDP_QUEUED, V6(.payload = 5, OPT(eight), .next = 60),
+		{{0}}, 0},
+	{"nine extension headers", SL_RX_IP_EXTENSION, V6(.payload = 5, OPT(nine), .next = 60),
+		{{0}}, 0},
+	{"extension cut off", SL_RX_IP_EXTENSION, V6(.payload = 5, OPT(hop_pad)), {{5, 7, true}},
+		61},
 	{"no next header", SL_RX_IP_PROTO, V6(.payload = 5, .proto = 59), {{0}}, 0},
 	{"ESP", SL_RX_IP_PROTO, V6(.payload = 20, .proto = 50), {{0}}, 0},
 };
@@ -321,8 +347,9 @@ mixed_bursts(void)
 	for (unsigned int round = 0; round < 7; round++) {
 		for (size_t i = 0; i < SL_COUNT_OF(cases4) + SL_COUNT_OF(cases6); i++) {
 			size_t k = (i * 31 + round) % (SL_COUNT_OF(cases4) + SL_COUNT_OF(cases6));
-			const struct rx_case *c =
-				k < SL_COUNT_OF(cases4) ? &cases4[k] : &cases6[k - SL_COUNT_OF(cases4)];
+			const struct rx_case *c = k < SL_COUNT_OF(cases4)
+							  ? &cases4[k]
+							  : &cases6[k - SL_COUNT_OF(cases4)];
 
 			make_frame(&f, c);
 			pkts[n++] = t_mbuf(f.b, f.len);
@@ -347,8 +374,8 @@ mixed_bursts(void)
 struct vlan_case {
 	const char *what;
 	uint16_t port_svlan, port_vlan;
-	uint16_t svlan, vlan;              /* in the frame */
-	bool stripped, qinq;               /* by hardware */
+	uint16_t svlan, vlan; /* in the frame */
+	bool stripped, qinq;  /* by hardware */
 	uint16_t tci, tci_outer;
 	int outcome;
 };
@@ -384,8 +411,8 @@ vlan_tags(void)
 
 		t_open(&conf);
 		for (int v6 = 0; v6 < 2; v6++) {
-			struct t_udp u = {.v6 = v6 != 0, .payload = 30, .vlan = v->vlan,
-				.svlan = v->svlan};
+			struct t_udp u = {
+				.v6 = v6 != 0, .payload = 30, .vlan = v->vlan, .svlan = v->svlan};
 			struct t_frame f;
 			struct rte_mbuf *m;
 			int outcome;
@@ -489,7 +516,12 @@ descriptors(void)
 		{.payload = 30, .sport = 1234, .dport = 53, .ttl = 7, .tos = 0xb8},
 		{.payload = 30, .sport = 1234, .dport = 53, .ttl = 7, .tos = 0xb8, OPT(nops)},
 		{.v6 = true, .payload = 30, .sport = 1234, .dport = 53, .ttl = 7, .tos = 0xb8},
-		{.v6 = true, .payload = 30, .sport = 1234, .dport = 53, .ttl = 7, .tos = 0xb8,
+		{.v6 = true,
+			.payload = 30,
+			.sport = 1234,
+			.dport = 53,
+			.ttl = 7,
+			.tos = 0xb8,
 			OPT(hop_pad)},
 	};
 	struct t_frame f;
