@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Sluice developers
+ */
+#ifndef FAULT_H
+#define FAULT_H
+
+extern int fault_calls; /* that many calls of sendto fail from now on */
+extern int fault_errno; /* with this */
+
+#endif
