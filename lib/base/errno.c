@@ -12,12 +12,6 @@
 #include "sl_errno.h"
 
 int
-sl_sys(int result)
-{
-	return result < 0 ? -errno : result;
-}
-
-int
 sl_rte_error(void)
 {
 	return rte_errno > 0 ? -rte_errno : -EINVAL;
