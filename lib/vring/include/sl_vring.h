@@ -10,15 +10,17 @@
  *
  * The *driver* is the peer (a guest, a container, testpmd's virtio-user); the *device* is us. The
  * driver makes *descriptors* available: pieces of its memory, some for us to read and then some to
- * write. Descriptors that belong together form a *chain*; an *indirect* descriptor points to a table
- * of further ones. We *pop* a chain, use its memory, and *push* it back as used; the driver sees the
- * pushed ones when we *flush*. A *kick* is the driver's notification to us, a *call* ours to it.
+ * write. Descriptors that belong together form a *chain*; an *indirect* descriptor points to a
+ * table of further ones. We *pop* a chain, use its memory, and *push* it back as used; the driver
+ * sees the pushed ones when we *flush*. A *kick* is the driver's notification to us, a *call* ours
+ * to it.
  *
  *     driver   --make available-->  [ ring ]  --pop-->   chain: spans of host memory
  *              <-----flush--------            <--push--
  *
  * Driver addresses are translated through a *memory table* (struct sl_vmem), with their length: a
- * piece that runs from one region into another that follows it in driver addresses becomes two spans.
+ * piece that runs from one region into another that follows it in driver addresses becomes two
+ * spans.
  *
  * What may be trusted: nothing in the ring. Each field is read once, into a local, and the local is
  * checked and used. All work is bounded by the ring size whatever the peer writes, also while it is
@@ -33,13 +35,18 @@
  * Machines are little-endian, as the rings of virtio 1 are.
  */
 
-#include <linux/virtio_ring.h>
-
 #include "sl_assert.h"
 #include "sl_base.h"
 #include "sl_shared.h"
 
 SL_BEGIN_DECLS
+
+/* The ring's parts as <linux/virtio_ring.h> defines them; that header is not C++. */
+struct vring_desc;
+struct vring_avail;
+struct vring_used;
+struct vring_packed_desc;
+struct vring_packed_desc_event;
 
 #define SL_VMEM_REGIONS_MAX 64u
 #define SL_VRING_SIZE_MAX 32768u
@@ -47,7 +54,7 @@ SL_BEGIN_DECLS
 /** A contiguous piece of the driver's memory and where it is mapped here. */
 struct sl_vmem_region {
 	uint64_t guest; /**< first driver address */
-	uint64_t size;  /**< bytes, at least 1; guest + size does not wrap */
+	uint64_t size;	/**< bytes, at least 1; guest + size does not wrap */
 	uint8_t *host;
 };
 
@@ -66,23 +73,24 @@ struct sl_vring_span {
 /** How a pop ended. */
 enum sl_vring_outcome {
 	SL_VRING_OK,
-	SL_VRING_EMPTY,         /**< nothing is available; no chain */
+	SL_VRING_EMPTY, /**< nothing is available; no chain */
 	/* The chain is spoilt: push it with length 0. */
-	SL_VRING_BAD_ADDRESS,   /**< not, or not wholly, inside the memory table */
-	SL_VRING_ZERO_LENGTH,   /**< no descriptor of the chain has a byte */
-	SL_VRING_OVERLONG,      /**< more bytes than the limit of the ring */
-	SL_VRING_MANY_SPANS,    /**< more spans than the caller has room for */
-	SL_VRING_DIRECTION,     /**< a readable descriptor behind a writable one */
-	SL_VRING_BAD_INDIRECT,  /**< table empty, not a multiple of 16 bytes, longer than the ring, or
-	                             outside the memory; indirect inside indirect, or not negotiated */
+	SL_VRING_BAD_ADDRESS,	/**< not, or not wholly, inside the memory table */
+	SL_VRING_ZERO_LENGTH,	/**< no descriptor of the chain has a byte */
+	SL_VRING_OVERLONG,	/**< more bytes than the limit of the ring */
+	SL_VRING_MANY_SPANS,	/**< more spans than the caller has room for */
+	SL_VRING_DIRECTION,	/**< a readable descriptor behind a writable one */
+	SL_VRING_BAD_INDIRECT,	/**< table empty, not a multiple of 16 bytes, longer than the ring,
+				  outside the memory; nested, or not negotiated
+				 */
 	SL_VRING_INDIRECT_NEXT, /**< a link inside a table that leaves it or runs in circles */
 	/* The ring is broken; no chain. */
-	SL_VRING_BAD_INDEX,     /**< the available index moved by more than the ring size */
-	SL_VRING_BAD_HEAD,      /**< head not below the ring size */
-	SL_VRING_BAD_NEXT,      /**< link not below the ring size */
-	SL_VRING_LOOP,          /**< chain longer than the ring */
-	SL_VRING_BAD_ID,        /**< packed: buffer id not below the ring size */
-	SL_VRING_BROKEN,        /**< popped again after one of these */
+	SL_VRING_BAD_INDEX, /**< the available index moved by more than the ring size */
+	SL_VRING_BAD_HEAD,  /**< head not below the ring size */
+	SL_VRING_BAD_NEXT,  /**< link not below the ring size */
+	SL_VRING_LOOP,	    /**< chain longer than the ring */
+	SL_VRING_BAD_ID,    /**< packed: buffer id not below the ring size */
+	SL_VRING_BROKEN,    /**< popped again after one of these */
 	SL_VRING_OUTCOME_COUNT
 };
 
@@ -95,8 +103,8 @@ sl_vring_has_chain(enum sl_vring_outcome o)
 
 /** A chain that was popped. Spans for reading come first. */
 struct sl_vring_chain {
-	uint16_t id;       /**< head index, or buffer id */
-	uint16_t slots;    /**< ring slots it occupies (packed; split: 1) */
+	uint16_t id;	   /**< head index, or buffer id */
+	uint16_t slots;	   /**< ring slots it occupies (packed; split: 1) */
 	uint16_t readable; /**< spans to read */
 	uint16_t writable; /**< spans to write, behind those */
 	uint32_t readable_len;
@@ -112,8 +120,8 @@ enum sl_vring_features {
 };
 
 struct sl_vring_conf {
-	uint32_t features; /**< enum sl_vring_features */
-	uint16_t size;     /**< 1..32768; split: a power of two */
+	uint32_t features;  /**< enum sl_vring_features */
+	uint16_t size;	    /**< 1..32768; split: a power of two */
 	uint32_t chain_max; /**< bytes a chain may have; 0: 2^32 - 1 */
 	/** Host addresses of the ring's parts, each wholly mapped. */
 	struct vring_desc *desc;
@@ -121,25 +129,25 @@ struct sl_vring_conf {
 	struct vring_used *used;
 	struct vring_packed_desc *packed;
 	struct vring_packed_desc_event *driver_event, *device_event;
-	/** Where to start: index of the next available entry, and of the next used one. Packed: bit 15
-	 * is the wrap counter, and both are below the size. */
+	/** Where to start: index of the next available entry, and of the next used one. Packed: bit
+	 * 15 is the wrap counter, and both are below the size. */
 	uint16_t next_avail, next_used;
 };
 
-/** One ring: (o) whoever holds it at the moment; counters are read by anyone. Visible so that it can
- * be embedded; members are not for callers. */
+/** One ring: (o) whoever holds it at the moment; counters are read by anyone. Visible so that it
+ * can be embedded; members are not for callers. */
 struct sl_vring {
 	struct sl_vring_conf conf SL_CACHE_ALIGNED;
 	uint16_t next_avail; /* packed: without wrap counter */
 	uint16_t next_used;
-	uint16_t seen;        /* split: available index as last read */
-	uint16_t added;       /* used entries written since the last call decision, at most size */
+	uint16_t seen;	      /* split: available index as last read */
+	uint16_t added;	      /* used entries written since the last call decision, at most size */
 	uint16_t unflushed;   /* used entries written since the last flush */
 	uint16_t first_flags; /* packed: of the first unflushed entry */
 	uint16_t first_slot;  /* packed: where it is */
 	bool avail_wrap, used_wrap;
 	bool broken;
-	uint32_t out;     /* chains popped and not pushed */
+	uint32_t out;	  /* chains popped and not pushed */
 	uint64_t popped;  /* chains */
 	uint64_t pushed;  /* chains */
 	uint64_t rewound; /* chains */
@@ -206,7 +214,8 @@ void sl_vring_push(struct sl_vring *r, const struct sl_vring_chain *chain, uint3
  *
  * @return   true if it wants a call
  * Caller: the holder of the ring; lock-free.
- * Ordering: VR2 publishes what was written to the chains; VR3 against the driver that goes to sleep.
+ * Ordering: VR2 publishes what was written to the chains; VR3 against the driver that goes to
+ * sleep.
  */
 bool sl_vring_flush(struct sl_vring *r) SL_MUST_CHECK;
 
@@ -242,8 +251,8 @@ bool sl_vring_check(const struct sl_vring *r);
  * @param skip   bytes to pass over in the spans first
  * @return       bytes copied: less than len only when the spans end
  */
-uint32_t sl_vring_copy_out(const struct sl_vring_span *span, uint16_t n, uint32_t skip, void *to,
-	uint32_t len);
+uint32_t sl_vring_copy_out(
+	const struct sl_vring_span *span, uint16_t n, uint32_t skip, void *to, uint32_t len);
 
 /** Copy private memory into spans. As sl_vring_copy_out. */
 uint32_t sl_vring_copy_in(const struct sl_vring_span *span, uint16_t n, uint32_t skip,
