@@ -23,6 +23,12 @@ sl_rte_error(void)
 	return rte_errno > 0 ? -rte_errno : -EINVAL;
 }
 
+void
+sl_set_rte_error(int error)
+{
+	rte_errno = error < 0 ? -error : error;
+}
+
 const char *
 sl_strerror(int error)
 {

@@ -1,0 +1,227 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Sluice developers
+"""Build in every way that we test, run the tests, and sum up their cases.
+
+Every test program ends with the line "N passed, N failed, N skipped". A program that crashes, runs
+out of time, exits with an error or does not print that line is a failed case of its own; so is a
+build that fails. The last line sums up all. FUZZ_SECONDS (30) is the time for all fuzz targets.
+"""
+import argparse
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SUMMARY = re.compile(r'^(\d+) passed, (\d+) failed, (\d+) skipped$')
+SANITIZE = ['--buildtype=debugoptimized', '-Db_lundef=false']
+
+# name: (folder, compiler, meson options, targets that are built or None for all)
+BUILDS = {
+    'gcc release': ('build', 'gcc', []),
+    'clang debug': ('build-clang', 'clang', ['--buildtype=debug', '-Dc_args=-DSL_DEBUG']),
+    'asan ubsan': ('build-asan', 'clang', SANITIZE + ['-Db_sanitize=address,undefined',
+                                                      '-Dc_args=-DSL_DEBUG']),
+    'tsan': ('build-tsan', 'clang', SANITIZE + ['-Db_sanitize=thread', '-Dc_args=-DSL_DEBUG']),
+    # The libraries must be instrumented too, or the fuzzer sees no coverage.
+    'fuzz': ('build-fuzz', 'clang', SANITIZE + ['-Db_sanitize=address,undefined', '-Dfuzz=true',
+                                                '-Dc_args=-DSL_DEBUG -fsanitize=fuzzer-no-link']),
+}
+
+# build: [(suites, processes, time limit's factor)]
+TESTS = {
+    'gcc release': [(['style', 'fast', 'fuzz', 'install'], 2, 1), (['stress'], 1, 1),
+                    (['net'], 1, 1)],
+    'clang debug': [(['fast'], 2, 2), (['stress'], 1, 2)],
+    'asan ubsan': [(['fast', 'fuzz'], 2, 3), (['stress'], 1, 3), (['net'], 1, 3)],
+    'tsan': [(['stress'], 1, 5)],
+}
+
+
+class Total:
+    def __init__(self):
+        self.counts = [0, 0, 0]
+        self.failures = []
+
+    def add(self, counts, what=None):
+        self.counts = [a + b for a, b in zip(self.counts, counts)]
+        if counts[1]:
+            self.failures.append(what)
+
+    def line(self):
+        return '%d passed, %d failed, %d skipped' % tuple(self.counts)
+
+
+def run_quietly(command, env=None):
+    """True if it succeeds; shows its last lines if not."""
+    ret = subprocess.run(command, cwd=TOP, env=env, text=True, errors='replace',
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    if ret.returncode:
+        print('\n'.join(ret.stdout.splitlines()[-40:]))
+        print(f'FAIL {" ".join(command)}: exit status {ret.returncode}')
+    return ret.returncode == 0
+
+
+def configure(folder, compiler, options):
+    """Set a build folder up, again when compiler or options are not what they were. A `build` that
+    somebody configured by hand is used as it is."""
+    stamp = os.path.join(TOP, folder, 'test-options')
+    wanted = ' '.join([compiler] + options)
+    there = os.path.exists(os.path.join(TOP, folder, 'build.ninja'))
+    if there and folder == 'build':
+        return True
+    if there and os.path.exists(stamp):
+        with open(stamp, encoding='utf-8') as f:
+            if f.read() == wanted:
+                return True
+    shutil.rmtree(os.path.join(TOP, folder), ignore_errors=True)
+    env = dict(os.environ, CC=compiler, CXX='g++' if compiler == 'gcc' else 'clang++')
+    if not run_quietly(['meson', 'setup', folder] + options, env):
+        return False
+    with open(stamp, 'w', encoding='utf-8') as f:
+        f.write(wanted)
+    return True
+
+
+def cases(test):
+    """[passed, failed, skipped] of one program in meson's log."""
+    lines = [line for line in test.get('stdout', '').splitlines() if line.strip()]
+    match = SUMMARY.match(lines[-1]) if lines else None
+    counts = [int(n) for n in match.groups()] if match else [0, 0, 0]
+    good = test['result'] == 'OK' and test.get('returncode') == 0
+    if not good or match is None or sum(counts) == 0:
+        counts[1] = max(counts[1], 1)  # a program without a case proves nothing
+    return counts, match is not None
+
+
+def show(test, counts, has_summary):
+    for line in test.get('stdout', '').splitlines():
+        if line.startswith(('FAIL ', 'SKIP ')):
+            print(f"  {test['name']}: {line}")
+    if not counts[1]:
+        return
+    print(f"FAILED {test['name']}: {test['result']}, exit status {test.get('returncode')}"
+          + ('' if has_summary else ', no summary line'))
+    print('\n'.join('    ' + line for line in
+                    (test.get('stdout', '') + test.get('stderr', '')).splitlines()[-60:]))
+
+
+def run_suites(total, build, suites, processes, factor):
+    folder = BUILDS[build][0]
+    logs = os.path.join(TOP, folder, 'meson-logs', 'testlog*.json')  # a wrapper changes the name
+    for log in glob.glob(logs):
+        os.remove(log)
+    command = ['meson', 'test', '-C', folder, '-t', str(factor), '--num-processes', str(processes)]
+    for suite in suites:
+        command += ['--suite', suite]
+    # clang 14's sanitizers cannot map their shadow on kernels with much address randomisation.
+    if 'b_sanitize' in ' '.join(BUILDS[build][2]) and can_fix_addresses():
+        command += ['--wrapper', 'setarch -R']
+    ret = subprocess.run(command, cwd=TOP, text=True, errors='replace', stdout=subprocess.PIPE,
+                         stderr=subprocess.STDOUT, check=False)
+    tests = []
+    for log in glob.glob(logs):
+        with open(log, encoding='utf-8') as f:
+            tests += [json.loads(line) for line in f if line.strip()]
+    subtotal = Total()
+    for test in tests:
+        counts, has_summary = cases(test)
+        show(test, counts, has_summary)
+        subtotal.add(counts, f"{build}: {test['name']}")
+    if not tests or (ret.returncode and not subtotal.failures):
+        print('\n'.join(ret.stdout.splitlines()[-40:]))
+        subtotal.add([0, 1, 0], f'{build}: {" ".join(suites)} did not run')
+    print(f'{len(tests)} programs: {subtotal.line()}')
+    total.add(subtotal.counts, ', '.join(subtotal.failures))
+
+
+def can_fix_addresses():
+    return subprocess.run(['setarch', '-R', 'true'], stderr=subprocess.DEVNULL,
+                          check=False).returncode == 0
+
+
+def fuzz(total):
+    folder = os.path.join(TOP, 'build-fuzz', 'tests', 'fuzz')
+    names = sorted(os.path.basename(f)[5:] for f in glob.glob(folder + '/fuzz_*')
+                   if os.path.isfile(f))
+    if not names:
+        total.add([0, 1, 0], 'no fuzz target was built')
+    seconds = max(1, int(os.environ.get('FUZZ_SECONDS', '30')) // max(1, len(names)))
+    fixed = ['setarch', '-R'] if can_fix_addresses() else []
+    for name in names:
+        with tempfile.TemporaryDirectory() as fresh:
+            ret = subprocess.run(fixed + [f'{folder}/fuzz_{name}', f'-max_total_time={seconds}',
+                                          f'-artifact_prefix={TOP}/build-fuzz/', fresh,
+                                          f'{TOP}/tests/fuzz/corpus/{name}'],
+                                 text=True, errors='replace', stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, check=False)
+        done = re.search(r'Done (\d+) runs', ret.stdout)
+        if ret.returncode == 0 and done and int(done.group(1)) > 0:
+            print(f'ok   fuzz {name}: {done.group(0)}')
+            total.add([1, 0, 0])
+        else:
+            print('\n'.join(ret.stdout.splitlines()[-40:]))
+            print(f'FAIL fuzz {name}')
+            total.add([0, 1, 0], f'fuzz {name}')
+
+
+def section(name, action):
+    start = time.monotonic()
+    print(f'== {name}', flush=True)
+    action()
+    print(f'== {name}: {time.monotonic() - start:.0f} s', flush=True)
+
+
+def build_and_test(total, build):
+    folder, compiler, options = BUILDS[build]
+
+    def make():
+        # The TSan build is for the stress programs alone: meson test builds those.
+        if configure(folder, compiler, options) and (
+                build == 'tsan' or run_quietly(['ninja', '-C', folder])):
+            total.add([1, 0, 0])
+        else:
+            total.add([0, 1, 0], f'build {build}')
+
+    failed = len(total.failures)
+    section(f'build {build}', make)
+    if len(total.failures) > failed:
+        return
+    for suites, processes, factor in TESTS.get(build, []):
+        section(f'{build}: {" ".join(suites)}',
+                lambda: run_suites(total, build, suites, processes, factor))
+    if build == 'fuzz':
+        section('fuzzing', lambda: fuzz(total))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split('\n', maxsplit=1)[0])
+    parser.add_argument('--only', choices=list(BUILDS), action='append',
+                        help='build and test in this way alone (may be repeated)')
+    parser.add_argument('--list', action='store_true', help='name the ways')
+    args = parser.parse_args()
+    if args.list:
+        print('\n'.join(BUILDS))
+        return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(130))
+    total = Total()
+    for build in args.only or BUILDS:
+        build_and_test(total, build)
+    for failure in total.failures:
+        print(f'failed: {failure}')
+    print(total.line())
+    return total.counts[1] != 0
+
+
+if __name__ == '__main__':
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)
