@@ -14,8 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <linux/virtio_ring.h>
+
 #include "sl_test.h"
-#include "vring_priv.h"
+#include "sl_vring.h"
 
 #define BASE 0x7f0000000000ull
 #define HALF 65536u

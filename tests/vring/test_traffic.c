@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "driver.h"
+#include "vring_priv.h"
 
 #define CHAINS 200000u
 #define SLOT 64u /* bytes of driver memory per chain */
