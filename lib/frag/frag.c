@@ -249,7 +249,7 @@ cursor_check(
 		return true;
 	*in_flight += c->offset - sl_load_relaxed(&k->wasted);
 	return k->state == FRAG_CURRENT && seen[c->chunk]++ == 0 && c->offset <= c->limit &&
-	       sl_load_acquire(&k->shared.refcnt) >= f->rest->bias - c->handed;
+	       sl_load_relaxed(&k->shared.refcnt) >= f->rest->bias - c->handed;
 }
 
 static bool
@@ -274,7 +274,7 @@ places_check(struct sl_frag *f, uint8_t *seen, uint64_t *in_flight)
 
 		if (seen[i] != 0)
 			continue;
-		if (k->state != FRAG_OUT || sl_load_acquire(&k->shared.refcnt) == 0)
+		if (k->state != FRAG_OUT || sl_load_relaxed(&k->shared.refcnt) == 0)
 			return false;
 		*in_flight += k->carved - sl_load_relaxed(&k->wasted);
 	}

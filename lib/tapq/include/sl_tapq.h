@@ -56,7 +56,6 @@ enum sl_tapq_outcome {
 	SL_TAPQ_SHORT,	   /**< frame below 14 bytes */
 	SL_TAPQ_TOO_LONG,  /**< frame above SL_TAPQ_FRAME_MAX */
 	SL_TAPQ_BAD_VNET,  /**< the header contradicts the frame; vnet[] says how */
-	SL_TAPQ_FULL,	   /**< built, but other feeders took the room in the queue */
 	SL_TAPQ_OUTCOME_COUNT
 };
 

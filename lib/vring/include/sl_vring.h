@@ -195,7 +195,7 @@ enum sl_vring_outcome sl_vring_pop(struct sl_vring *r, const struct sl_vmem *mem
 /**
  * Undo the last pops: the chains are available again, and will be popped in the same order.
  *
- * @param n      chains, at most as many as were popped since the last push
+ * @param n      chains, the last popped ones, none of which was pushed
  * @param slots  sum of their slots
  * Caller: the holder of the ring.
  */
