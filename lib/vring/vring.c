@@ -64,7 +64,7 @@ sl_vring_init(struct sl_vring *r, const struct sl_vring_conf *conf)
 void
 vring_walk_add(struct vring_walk *w, const struct vring_fields *d)
 {
-	bool write = (d->flags & VRING_DESC_F_WRITE) != 0;
+	bool write = (d->flags & VRING_DESC_F_WRITE) != 0 && !w->read_all;
 	struct sl_vring_chain *c = w->chain;
 	uint64_t guest = d->addr, left = d->len;
 
@@ -124,7 +124,8 @@ sl_vring_pop(struct sl_vring *r, const struct sl_vmem *mem, struct sl_vring_chai
 		.chain = chain,
 		.span = span,
 		.max = max,
-		.chain_max = r->conf.chain_max};
+		.chain_max = r->conf.chain_max,
+		.read_all = (r->conf.features & SL_VRING_F_READ_ALL) != 0};
 	enum sl_vring_outcome o;
 
 	*chain = (struct sl_vring_chain){.slots = 1};

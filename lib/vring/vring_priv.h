@@ -24,6 +24,7 @@ struct vring_walk {
 	uint16_t max;
 	uint64_t bytes;
 	uint32_t chain_max;
+	bool read_all;
 	enum sl_vring_outcome outcome; /* the first thing wrong */
 };
 

@@ -260,7 +260,7 @@ setups_that_are_refused(void)
 	c.size = 32769;
 	CHECK_EQ(sl_vring_init(&r, &c), -EINVAL);
 	c = s.conf;
-	c.features = 1u << 4;
+	c.features = 1u << 5;
 	CHECK_EQ(sl_vring_init(&r, &c), -EINVAL);
 	c = s.conf;
 	c.used = NULL;

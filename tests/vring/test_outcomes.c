@@ -130,6 +130,28 @@ readable_behind_writable(void)
 	}
 }
 
+/* ... unless nothing is ever written here: then the order does not matter. */
+static void
+all_is_readable(void)
+{
+	static const struct piece p[] = {{BASE, 5, true}, {BASE, 7, false}};
+
+	for (int i = 0; i < 4; i++) {
+		struct sl_vring_span span[SPANS];
+		struct sl_vring_chain c;
+		struct driver d;
+
+		driver_open(&d, i % 2, 8, SL_VRING_F_INDIRECT | SL_VRING_F_READ_ALL);
+		if (i / 2)
+			driver_put_indirect(&d, p, 2);
+		else
+			driver_put(&d, p, 2);
+		CHECK_EQ(device_pop(&d, &c, span, SPANS), SL_VRING_OK);
+		CHECK(c.readable == 2 && c.writable == 0 && c.readable_len == 12);
+		driver_close(&d);
+	}
+}
+
 /* Change the indirect descriptor or its table after an honest driver wrote it. */
 static void
 indirect_tables(void)
@@ -333,6 +355,7 @@ main(void)
 	SL_TEST_RUN(lengths);
 	SL_TEST_RUN(more_spans_than_room);
 	SL_TEST_RUN(readable_behind_writable);
+	SL_TEST_RUN(all_is_readable);
 	SL_TEST_RUN(indirect_tables);
 	SL_TEST_RUN(indirect_with_next);
 	SL_TEST_RUN(links_inside_a_table);

@@ -149,6 +149,8 @@ ring_conf(const struct tapvu_ring *r, struct sl_vring_conf *conf, int *call_fd)
 		return -ENODEV;
 	memset(conf, 0, sizeof(*conf));
 	conf->features = ring_features(f->features);
+	if (r->index % 2 == 1)
+		conf->features |= SL_VRING_F_READ_ALL;
 	conf->size = v.size;
 	if ((conf->features & SL_VRING_F_PACKED) != 0) {
 		conf->packed = v.desc_packed;

@@ -116,7 +116,10 @@ enum sl_vring_features {
 	SL_VRING_F_INDIRECT = 1 << 1,
 	SL_VRING_F_EVENT_IDX = 1 << 2,
 	SL_VRING_F_IN_ORDER = 1 << 3,
-	SL_VRING_F_ALL = (1 << 4) - 1,
+	/** This side only reads: descriptors count as readable whatever they say. No feature of virtio:
+	 * a widespread driver marks the header's entry in packed tables as writable. */
+	SL_VRING_F_READ_ALL = 1 << 4,
+	SL_VRING_F_ALL = (1 << 5) - 1,
 };
 
 struct sl_vring_conf {
