@@ -6,10 +6,8 @@
 #include "fault.h"
 #include "ports.h"
 
-*-- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- --* /
-
-	static void
-	frames_the_driver_refuses_are_errors_and_the_rest_goes(void)
+static void
+frames_the_driver_refuses_are_errors_and_the_rest_goes(void)
 {
 	struct setup s = {.args = "", .desc = 64};
 	uint16_t a = open_port("net_tpacket_a", "t0", &s), b = open_port("net_tpacket_b", "t1", &s);
