@@ -133,10 +133,14 @@ input_general(struct inet_rx *rx, struct rte_mbuf *m)
 {
 	const struct inet_port *port = rx->port;
 	uint8_t *head = rx->head[rx->dgrams];
-	struct inet_pkt p = {.m = m, .head = head, .end = m->pkt_len};
+	struct inet_pkt p = {.m = m, .head = head};
 	enum sl_outcome outcome;
 	uint16_t type;
 
+	/* Bounds come from the segments themselves, not from a sum that a driver may have got
+	 * wrong. */
+	for (const struct rte_mbuf *s = m; s != NULL; s = s->next)
+		p.end += s->data_len;
 	p.head_len = (uint16_t)inet_mbuf_read(m, 0, head, INET_HEAD);
 	if (p.head_len < RTE_ETHER_HDR_LEN)
 		return SL_RX_ETH_SHORT;

@@ -163,8 +163,7 @@ solicitation(struct inet_rx *rx, const struct inet_pkt *p, const uint8_t *icmp, 
 
 	memcpy(target.b, icmp + ND_TARGET, sizeof(target.b));
 	group = inet_solicited_node(&target);
-	if (sl_addr_is_multicast(&target) ||
-		!parse_options(icmp, ND_LEN, len, OPT_SOURCE_LLA, &lla))
+	if (inet_is_multicast(&target) || !parse_options(icmp, ND_LEN, len, OPT_SOURCE_LLA, &lla))
 		return SL_RX_ND_BAD;
 	if (probe && (lla != NULL || memcmp(&p->dst, &group, sizeof(group)) != 0))
 		return SL_RX_ND_BAD;
@@ -178,7 +177,7 @@ solicitation(struct inet_rx *rx, const struct inet_pkt *p, const uint8_t *icmp, 
 			inet_addr_conflict(rx->inet, a);
 		return SL_RX_ND;
 	}
-	if (lla != NULL)
+	if (lla != NULL && inet_port_addr(rx->port, &p->src) == NULL)
 		inet_neigh_hear(rx->inet, rx->worker, rx->port, &p->src, lla,
 			INET_HEAR_CREATE | INET_HEAR_OVERRIDE);
 	answer(rx, p, &target);
@@ -194,8 +193,7 @@ advertisement(struct inet_rx *rx, const struct inet_pkt *p, const uint8_t *icmp,
 	const uint8_t *lla;
 
 	memcpy(target.b, icmp + ND_TARGET, sizeof(target.b));
-	if (sl_addr_is_multicast(&target) ||
-		!parse_options(icmp, ND_LEN, len, OPT_TARGET_LLA, &lla))
+	if (inet_is_multicast(&target) || !parse_options(icmp, ND_LEN, len, OPT_TARGET_LLA, &lla))
 		return SL_RX_ND_BAD;
 	if (p->dst_group && (icmp[4] & NA_SOLICITED) != 0)
 		return SL_RX_ND_BAD;

@@ -38,7 +38,7 @@ check_sum(const struct inet_pkt *p, const uint8_t *udp, uint16_t len)
 	memcpy(words, udp, sizeof(words));
 	memcpy(&field, udp + 6, sizeof(field));
 	if (field == 0)
-		return sl_addr_is_v4(&p->src) ? INET_PASS : SL_RX_UDP_CSUM_ZERO6;
+		return inet_is_v4(&p->src) ? INET_PASS : SL_RX_UDP_CSUM_ZERO6;
 	/* NONE: the field is not filled in, but the data is known to be right (virtio). */
 	if (known == RTE_MBUF_F_RX_L4_CKSUM_GOOD || known == RTE_MBUF_F_RX_L4_CKSUM_NONE)
 		return INET_PASS;

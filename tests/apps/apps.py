@@ -7,6 +7,7 @@
         --kernel, or Python's                  (its kernel has no address)
         198.18.0.1, 2001:db8::1  wa <-> wb     198.18.0.2, 2001:db8::2
 """
+import contextlib
 import json
 import os
 import select
@@ -39,6 +40,17 @@ class Bed(wire.Wire):
     def checksums(self, filled):
         """Does the kernel of A fill UDP checksums in?"""
         self.in_a('ethtool', '-K', 'wa', 'tx', 'off' if filled else 'on')
+
+    @contextlib.contextmanager
+    def kernel_answers(self):
+        """For once B's kernel has the address itself, and answers for it."""
+        wire.sh('ip', '-n', self.b, 'link', 'set', 'wb', 'arp', 'on')
+        wire.sh('ip', '-n', self.b, 'addr', 'add', V4 + '/24', 'dev', 'wb')
+        try:
+            yield
+        finally:
+            wire.sh('ip', '-n', self.b, 'addr', 'del', V4 + '/24', 'dev', 'wb')
+            wire.sh('ip', '-n', self.b, 'link', 'set', 'wb', 'arp', 'off')
 
     def sink(self, *options, prefix=(), addr=None, ready=True):
         """A sink that is ready to receive."""

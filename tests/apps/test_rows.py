@@ -216,8 +216,7 @@ def case_memory(cases, bed):
 
 def case_kernel(cases, bed):
     """The same rows from the host kernel's socket, which has the address for once."""
-    apps.wire.sh('ip', '-n', bed.b, 'addr', 'add', apps.V4 + '/24', 'dev', 'wb')
-    try:
+    with bed.kernel_answers():
         with cases('--kernel: a row for each call that the kernel has'):
             sink = apps.Sink(bed, ['--kernel', *ADDR4, '--json', '--count', '500'], (), True)
             bed.flood('--count', '2000', '--size', '100')
@@ -235,8 +234,6 @@ def case_kernel(cases, bed):
             out, _ = sink.process.communicate(timeout=apps.PATIENCE_S)
             row = json.loads(out)
             assert row['count'] > 0 and row['count'] + row['drops']['kernel'] == 1000, row
-    finally:
-        apps.wire.sh('ip', '-n', bed.b, 'addr', 'del', apps.V4 + '/24', 'dev', 'wb')
 
 
 def run(cases, bed):
