@@ -26,7 +26,7 @@ static int
 queue_open(struct sl_tap *t, uint16_t i, uint16_t queues)
 {
 	struct ifreq request;
-	int header = (int)SL_VNET_LONG, send_buffer = INT_MAX, ret;
+	int header = (int)SL_TAPQ_VNET_LONG, send_buffer = INT_MAX, ret;
 
 	memset(&request, 0, sizeof(request));
 	memcpy(request.ifr_name, t->name, sizeof(request.ifr_name));
@@ -101,15 +101,15 @@ sl_tap_set_offloads(struct sl_tap *t, uint32_t accept)
 	int ret;
 
 	/* Segmentation without partial checksums means nothing, and the kernel refuses it. */
-	if ((accept & SL_VNET_ACCEPT_CSUM) != 0) {
+	if ((accept & SL_TAPQ_VNET_ACCEPT_CSUM) != 0) {
 		bits = TUN_F_CSUM;
-		bits |= (accept & SL_VNET_ACCEPT_TSO4) != 0 ? TUN_F_TSO4 : 0;
-		bits |= (accept & SL_VNET_ACCEPT_TSO6) != 0 ? TUN_F_TSO6 : 0;
-		bits |= (accept & SL_VNET_ACCEPT_USO) != 0 ? TUN_F_USO4 | TUN_F_USO6 : 0;
+		bits |= (accept & SL_TAPQ_VNET_ACCEPT_TSO4) != 0 ? TUN_F_TSO4 : 0;
+		bits |= (accept & SL_TAPQ_VNET_ACCEPT_TSO6) != 0 ? TUN_F_TSO6 : 0;
+		bits |= (accept & SL_TAPQ_VNET_ACCEPT_USO) != 0 ? TUN_F_USO4 | TUN_F_USO6 : 0;
 	}
 	ret = offload(t, bits);
 	if (ret == -EINVAL && (bits & TUN_F_USO4) != 0) {
-		accept &= ~(uint32_t)SL_VNET_ACCEPT_USO;
+		accept &= ~(uint32_t)SL_TAPQ_VNET_ACCEPT_USO;
 		ret = offload(t, bits & ~(unsigned long)(TUN_F_USO4 | TUN_F_USO6));
 	}
 	if (ret == 0)

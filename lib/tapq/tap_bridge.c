@@ -50,7 +50,7 @@ write_frame(int fd, const struct sl_tapq_ring *r, const struct sl_vring_chain *c
 	const struct sl_vring_span *span, struct sl_tap_stats *stats)
 {
 	struct iovec iov[TAPQ_SPANS_MAX + 1];
-	struct sl_vnet_hdr hdr = {0};
+	struct sl_tapq_vnet_hdr hdr = {0};
 	ssize_t ret;
 	int count;
 
@@ -102,7 +102,7 @@ sl_tap_from_ring(
 
 /* One frame from the kernel into the room; its length, or below 0. */
 static int
-read_frame(int fd, const struct sl_tapq_ring *r, struct tapq_room *room, struct sl_vnet_hdr *hdr)
+read_frame(int fd, const struct sl_tapq_ring *r, struct tapq_room *room, struct sl_tapq_vnet_hdr *hdr)
 {
 	struct iovec iov[ROOM_SPANS_MAX + 2];
 	uint8_t beyond;
@@ -137,7 +137,7 @@ sl_tap_to_ring(int fd, const struct sl_tapq_ring *r, uint16_t n, uint32_t frame_
 
 	tapq_room_init(&room);
 	for (done = 0; done < n && room_for_any(r, frame_max, &room, stats); done++) {
-		struct sl_vnet_hdr hdr = {0};
+		struct sl_tapq_vnet_hdr hdr = {0};
 		int len = read_frame(fd, r, &room, &hdr);
 
 		if (len == -EAGAIN)

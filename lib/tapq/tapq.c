@@ -139,7 +139,7 @@ stats_add(const struct sl_tapq_stats *from, struct sl_tapq_stats *to)
 {
 	for (int i = 0; i < SL_TAPQ_OUTCOME_COUNT; i++)
 		to->outcomes[i] += sl_load_relaxed(&from->outcomes[i]);
-	for (int i = 0; i < SL_VNET_ERROR_COUNT; i++)
+	for (int i = 0; i < SL_TAPQ_VNET_ERROR_COUNT; i++)
 		to->vnet[i] += sl_load_relaxed(&from->vnet[i]);
 	to->bytes += sl_load_relaxed(&from->bytes);
 	to->small += sl_load_relaxed(&from->small);

@@ -73,14 +73,14 @@ build_large(struct build *b, const struct sl_vring_chain *c, uint32_t len)
 
 /* The frame lies in m, the header in hdr, both private: what does the one say of the other? */
 static enum sl_tapq_outcome
-finish(struct build *b, struct sl_vnet_hdr *hdr, struct rte_mbuf *m)
+finish(struct build *b, struct sl_tapq_vnet_hdr *hdr, struct rte_mbuf *m)
 {
-	enum sl_vnet_error e = sl_vnet_check(hdr, rte_pktmbuf_mtod(m, uint8_t *),
+	enum sl_tapq_vnet_error e = sl_tapq_vnet_check(hdr, rte_pktmbuf_mtod(m, uint8_t *),
 		rte_pktmbuf_data_len(m), rte_pktmbuf_pkt_len(m));
 
-	if (e == SL_VNET_OK)
-		e = sl_vnet_to_mbuf(hdr, m, b->r->complete);
-	if (SL_LIKELY(e == SL_VNET_OK))
+	if (e == SL_TAPQ_VNET_OK)
+		e = sl_tapq_vnet_to_mbuf(hdr, m, b->r->complete);
+	if (SL_LIKELY(e == SL_TAPQ_VNET_OK))
 		return SL_TAPQ_BUILT;
 	sl_counter_add(&b->stats->vnet[e], 1);
 	return SL_TAPQ_BAD_VNET;
@@ -89,7 +89,7 @@ finish(struct build *b, struct sl_vnet_hdr *hdr, struct rte_mbuf *m)
 static enum sl_tapq_outcome
 build_one(struct build *b, const struct sl_vring_chain *c, struct rte_mbuf **out)
 {
-	struct sl_vnet_hdr hdr = {0};
+	struct sl_tapq_vnet_hdr hdr = {0};
 	enum sl_tapq_outcome o;
 	uint32_t len;
 

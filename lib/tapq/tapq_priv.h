@@ -56,7 +56,7 @@ enum tapq_room_result tapq_room_get(
 	const struct sl_tapq_ring *r, uint32_t bytes, struct tapq_room *room, uint64_t *bad_chain);
 
 /** Write the header and push the chains that `used` bytes, header included, fill. */
-void tapq_room_put(const struct sl_tapq_ring *r, struct tapq_room *room, struct sl_vnet_hdr *hdr,
+void tapq_room_put(const struct sl_tapq_ring *r, struct tapq_room *room, struct sl_tapq_vnet_hdr *hdr,
 	uint32_t used);
 
 /** Give back all chains. At the end of every burst. */

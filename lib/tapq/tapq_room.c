@@ -82,7 +82,7 @@ room_shift(struct tapq_room *room, uint16_t n)
 }
 
 void
-tapq_room_put(const struct sl_tapq_ring *r, struct tapq_room *room, struct sl_vnet_hdr *hdr,
+tapq_room_put(const struct sl_tapq_ring *r, struct tapq_room *room, struct sl_tapq_vnet_hdr *hdr,
 	uint32_t used)
 {
 	uint32_t left = used;

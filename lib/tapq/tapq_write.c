@@ -17,7 +17,7 @@ write_one(const struct sl_tapq_ring *r, struct rte_mbuf *m, struct tapq_room *ro
 {
 	uint32_t len = rte_pktmbuf_pkt_len(m), at = r->header;
 	enum tapq_room_result have = tapq_room_get(r, at + len, room, &stats->bad_chain);
-	struct sl_vnet_hdr hdr;
+	struct sl_tapq_vnet_hdr hdr;
 
 	if (have == TAPQ_ROOM_NONE) {
 		sl_counter_add(&stats->full, 1);
@@ -27,7 +27,7 @@ write_one(const struct sl_tapq_ring *r, struct rte_mbuf *m, struct tapq_room *ro
 		sl_counter_add(&stats->too_big, 1);
 		return WRITE_DROPPED;
 	}
-	if (sl_vnet_from_mbuf(m, r->accept, &hdr) != 0) {
+	if (sl_tapq_vnet_from_mbuf(m, r->accept, &hdr) != 0) {
 		sl_counter_add(&stats->bad_offload, 1);
 		return WRITE_DROPPED;
 	}

@@ -7,7 +7,7 @@
 #include <rte_ip.h>
 #include <rte_net.h>
 
-#include "sl_vnet.h"
+#include "sl_tapq_vnet.h"
 
 #define L4_CSUM_MASK RTE_MBUF_F_TX_L4_MASK
 #define SEG_MASK (RTE_MBUF_F_TX_TCP_SEG | RTE_MBUF_F_TX_UDP_SEG)
@@ -41,27 +41,27 @@ set_lengths(struct rte_mbuf *m)
 	m->l4_len = lens.l4_len;
 }
 
-enum sl_vnet_error
-sl_vnet_to_mbuf(const struct sl_vnet_hdr *hdr, struct rte_mbuf *m, bool complete)
+enum sl_tapq_vnet_error
+sl_tapq_vnet_to_mbuf(const struct sl_tapq_vnet_hdr *hdr, struct rte_mbuf *m, bool complete)
 {
 	if (SL_LIKELY(hdr->flags == 0 && hdr->gso_type == 0))
-		return SL_VNET_OK;
-	if ((hdr->flags & SL_VNET_NEEDS_CSUM) != 0 && complete) {
+		return SL_TAPQ_VNET_OK;
+	if ((hdr->flags & SL_TAPQ_VNET_NEEDS_CSUM) != 0 && complete) {
 		if (!sum_up(m, hdr->csum_start, hdr->csum_offset, hdr->csum_offset == 6))
-			return SL_VNET_BAD_CSUM;
+			return SL_TAPQ_VNET_BAD_CSUM;
 		m->ol_flags |= RTE_MBUF_F_RX_L4_CKSUM_GOOD;
-	} else if ((hdr->flags & SL_VNET_NEEDS_CSUM) != 0) {
+	} else if ((hdr->flags & SL_TAPQ_VNET_NEEDS_CSUM) != 0) {
 		/* Not correct in the frame, and nothing that could have spoilt it came between. */
 		m->ol_flags |= RTE_MBUF_F_RX_L4_CKSUM_NONE;
-	} else if ((hdr->flags & SL_VNET_DATA_VALID) != 0) {
+	} else if ((hdr->flags & SL_TAPQ_VNET_DATA_VALID) != 0) {
 		m->ol_flags |= RTE_MBUF_F_RX_L4_CKSUM_GOOD;
 	}
-	if (hdr->gso_type != SL_VNET_GSO_NONE) {
+	if (hdr->gso_type != SL_TAPQ_VNET_GSO_NONE) {
 		m->ol_flags |= RTE_MBUF_F_RX_LRO;
 		m->tso_segsz = hdr->gso_size;
 	}
 	set_lengths(m);
-	return SL_VNET_OK;
+	return SL_TAPQ_VNET_OK;
 }
 
 /* The layers of a transmit request must lie in the first segment. */
@@ -95,7 +95,7 @@ pseudo_sum(const struct rte_mbuf *m)
 }
 
 static int
-request_csum(struct rte_mbuf *m, uint32_t accept, bool udp, struct sl_vnet_hdr *hdr)
+request_csum(struct rte_mbuf *m, uint32_t accept, bool udp, struct sl_tapq_vnet_hdr *hdr)
 {
 	uint16_t offset = udp ? 6 : 16, sum;
 	uint32_t l4 = (uint32_t)m->l2_len + m->l3_len;
@@ -104,33 +104,33 @@ request_csum(struct rte_mbuf *m, uint32_t accept, bool udp, struct sl_vnet_hdr *
 		return -EINVAL;
 	sum = pseudo_sum(m);
 	memcpy(rte_pktmbuf_mtod_offset(m, uint8_t *, l4 + offset), &sum, sizeof(sum));
-	if ((accept & SL_VNET_ACCEPT_CSUM) == 0)
+	if ((accept & SL_TAPQ_VNET_ACCEPT_CSUM) == 0)
 		return sum_up(m, l4, offset, udp) ? 0 : -EINVAL;
-	hdr->flags = SL_VNET_NEEDS_CSUM;
+	hdr->flags = SL_TAPQ_VNET_NEEDS_CSUM;
 	hdr->csum_start = (uint16_t)l4;
 	hdr->csum_offset = offset;
 	return 0;
 }
 
 static int
-request_segments(const struct rte_mbuf *m, uint32_t accept, struct sl_vnet_hdr *hdr)
+request_segments(const struct rte_mbuf *m, uint32_t accept, struct sl_tapq_vnet_hdr *hdr)
 {
 	bool udp = (m->ol_flags & RTE_MBUF_F_TX_UDP_SEG) != 0;
 	bool ipv6 = (m->ol_flags & RTE_MBUF_F_TX_IPV6) != 0;
-	uint32_t need = udp ? SL_VNET_ACCEPT_USO : ipv6 ? SL_VNET_ACCEPT_TSO6 : SL_VNET_ACCEPT_TSO4;
+	uint32_t need = udp ? SL_TAPQ_VNET_ACCEPT_USO : ipv6 ? SL_TAPQ_VNET_ACCEPT_TSO6 : SL_TAPQ_VNET_ACCEPT_TSO4;
 
-	if ((accept & need) == 0 || (accept & SL_VNET_ACCEPT_CSUM) == 0)
+	if ((accept & need) == 0 || (accept & SL_TAPQ_VNET_ACCEPT_CSUM) == 0)
 		return -EOPNOTSUPP;
 	if (m->tso_segsz == 0 || !layers_fit(m, m->l4_len))
 		return -EINVAL;
-	hdr->gso_type = udp ? SL_VNET_GSO_UDP_L4 : ipv6 ? SL_VNET_GSO_TCPV6 : SL_VNET_GSO_TCPV4;
+	hdr->gso_type = udp ? SL_TAPQ_VNET_GSO_UDP_L4 : ipv6 ? SL_TAPQ_VNET_GSO_TCPV6 : SL_TAPQ_VNET_GSO_TCPV4;
 	hdr->gso_size = m->tso_segsz;
 	hdr->hdr_len = (uint16_t)(m->l2_len + m->l3_len + m->l4_len);
 	return 0;
 }
 
 int
-sl_vnet_from_mbuf(struct rte_mbuf *m, uint32_t accept, struct sl_vnet_hdr *hdr)
+sl_tapq_vnet_from_mbuf(struct rte_mbuf *m, uint32_t accept, struct sl_tapq_vnet_hdr *hdr)
 {
 	uint64_t l4 = m->ol_flags & L4_CSUM_MASK;
 	bool segments = (m->ol_flags & SEG_MASK) != 0;

@@ -81,21 +81,21 @@ ring_of(struct driver *d)
 {
 	return (struct sl_tapq_ring){.ring = &d->ring,
 		.mem = &d->mem,
-		.header = SL_VNET_LONG,
+		.header = SL_TAPQ_VNET_LONG,
 		.mergeable = true,
-		.accept = SL_VNET_ACCEPT_CSUM | SL_VNET_ACCEPT_TSO4 | SL_VNET_ACCEPT_TSO6};
+		.accept = SL_TAPQ_VNET_ACCEPT_CSUM | SL_TAPQ_VNET_ACCEPT_TSO4 | SL_TAPQ_VNET_ACCEPT_TSO6};
 }
 
 /* Write header and frame into the driver's memory at addr and make them available as one chain. */
 static inline void
-driver_send(struct driver *d, uint64_t addr, const struct sl_vnet_hdr *h, const void *frame,
+driver_send(struct driver *d, uint64_t addr, const struct sl_tapq_vnet_hdr *h, const void *frame,
 	uint32_t len)
 {
-	struct piece p[2] = {{addr, SL_VNET_LONG, false}, {addr + SL_VNET_LONG, len, false}};
+	struct piece p[2] = {{addr, SL_TAPQ_VNET_LONG, false}, {addr + SL_TAPQ_VNET_LONG, len, false}};
 
-	memcpy(driver_host(d, addr), h, SL_VNET_LONG);
+	memcpy(driver_host(d, addr), h, SL_TAPQ_VNET_LONG);
 	if (len > 0)
-		memcpy(driver_host(d, addr + SL_VNET_LONG), frame, len);
+		memcpy(driver_host(d, addr + SL_TAPQ_VNET_LONG), frame, len);
 	driver_put(d, p, 2);
 }
 

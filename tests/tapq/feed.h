@@ -45,7 +45,7 @@ put_packet(struct feeder *f, uint32_t ring)
 	uint64_t addr = BASE + (f->sequence[ring] % RING_SIZE) * SLOT;
 	uint32_t words = 8 + (uint32_t)(f->sequence[ring] * 13 % 180);
 	uint64_t *to = (uint64_t *)(void *)driver_host(d, addr);
-	struct piece p = {addr + 4, SL_VNET_LONG + words * 8, false};
+	struct piece p = {addr + 4, SL_TAPQ_VNET_LONG + words * 8, false};
 
 	memset(to, 0, 16); /* the header ends on a word */
 	for (uint32_t i = 0; i < words; i++)

@@ -53,7 +53,7 @@ sizes_and_layouts(void)
 		driver_open(&d, packed, 16, 0);
 		r = ring_of(&d);
 		for (size_t i = 0; i < SL_COUNT_OF(sizes); i++) {
-			struct sl_vnet_hdr h = {0};
+			struct sl_tapq_vnet_hdr h = {0};
 			struct rte_mbuf *m = NULL;
 			const char *why = NULL;
 			bool call = false;
@@ -82,7 +82,7 @@ static void
 every_drop_has_a_name(void)
 {
 	struct sl_tapq *q = tapq_open(SL_FRAG_LOCK, 1, 8, 0);
-	struct sl_vnet_hdr good = {0}, lie = {SL_VNET_NEEDS_CSUM, 0, 0, 0, 65535, 65535, 0};
+	struct sl_tapq_vnet_hdr good = {0}, lie = {SL_TAPQ_VNET_NEEDS_CSUM, 0, 0, 0, 65535, 65535, 0};
 	struct rte_mbuf *m[8];
 	struct sl_tapq_ring r;
 	struct sl_tapq_stats s;
@@ -106,7 +106,7 @@ every_drop_has_a_name(void)
 	CHECK_EQ(s.outcomes[SL_TAPQ_SHORT], 13);
 	CHECK_EQ(s.outcomes[SL_TAPQ_TOO_LONG], 1);
 	CHECK_EQ(s.outcomes[SL_TAPQ_BAD_VNET], 1);
-	CHECK_EQ(s.vnet[SL_VNET_BAD_CSUM], 1);
+	CHECK_EQ(s.vnet[SL_TAPQ_VNET_BAD_CSUM], 1);
 	CHECK_EQ(s.outcomes[SL_TAPQ_BAD_CHAIN], 1);
 	CHECK_EQ(s.outcomes[SL_TAPQ_BUILT], 0);
 	CHECK_EQ(d.ring.pushed, 19);
@@ -144,7 +144,7 @@ header_to_flags(void)
 {
 	struct sl_tapq *q = tapq_open(SL_FRAG_LOCK, 1, 8, 0);
 	uint8_t b[4096];
-	struct sl_vnet_hdr h = {SL_VNET_NEEDS_CSUM, SL_VNET_GSO_TCPV4, 54, 500, 34, 16, 0};
+	struct sl_tapq_vnet_hdr h = {SL_TAPQ_VNET_NEEDS_CSUM, SL_TAPQ_VNET_GSO_TCPV4, 54, 500, 34, 16, 0};
 	struct rte_mbuf *m;
 	struct sl_tapq_ring r;
 	bool call = false;
@@ -160,7 +160,7 @@ header_to_flags(void)
 	CHECK(m->l2_len == 14 && m->l3_len == 20 && m->l4_len == 20);
 	CHECK_EQ(m->packet_type & RTE_PTYPE_L4_MASK, RTE_PTYPE_L4_TCP);
 	rte_pktmbuf_free(m);
-	h = (struct sl_vnet_hdr){.flags = SL_VNET_DATA_VALID};
+	h = (struct sl_tapq_vnet_hdr){.flags = SL_TAPQ_VNET_DATA_VALID};
 	driver_send(&d, BASE, &h, b, make_partial(b, 17, 20));
 	REQUIRE(sl_tapq_build_burst(q, 0, &r, &m, 1, &call) == 1);
 	CHECK((m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_GOOD);
@@ -184,8 +184,8 @@ partial_sums_are_completed(void)
 	r.complete = true;
 	for (int protocol = 6; protocol <= 17; protocol += 11) {
 		for (uint32_t payload = 0; payload < 10000; payload = payload * 2 + 1) {
-			struct sl_vnet_hdr h = {
-				SL_VNET_NEEDS_CSUM, 0, 0, 0, 34, protocol == 6 ? 16 : 6, 0};
+			struct sl_tapq_vnet_hdr h = {
+				SL_TAPQ_VNET_NEEDS_CSUM, 0, 0, 0, 34, protocol == 6 ? 16 : 6, 0};
 			uint32_t len = make_partial(b, (uint8_t)protocol, payload);
 			struct rte_mbuf *m;
 			bool call = false;
@@ -212,7 +212,7 @@ static void
 shortages_lose_nothing(void)
 {
 	struct sl_tapq *q = tapq_open(SL_FRAG_LOCK, 1, 1, 4);
-	struct sl_vnet_hdr h = {0};
+	struct sl_tapq_vnet_hdr h = {0};
 	struct rte_mbuf *m[64], *all[512];
 	struct sl_tapq_ring r;
 	struct sl_tapq_stats s;
@@ -275,7 +275,7 @@ packet(const uint8_t *bytes, uint32_t len)
 
 /* What the driver finds over its used buffers, one behind the other. */
 static uint32_t
-driver_collect(struct driver *d, struct sl_vnet_hdr *h, uint8_t *to, uint32_t buffer)
+driver_collect(struct driver *d, struct sl_tapq_vnet_hdr *h, uint8_t *to, uint32_t buffer)
 {
 	uint16_t id, buffers = 1;
 	uint32_t len, total = 0;
@@ -286,12 +286,12 @@ driver_collect(struct driver *d, struct sl_vnet_hdr *h, uint8_t *to, uint32_t bu
 		memcpy(to + total, driver_host(d, BASE + (uint64_t)id * buffer), len);
 		total += len;
 		if (i == 0) {
-			memcpy(h, to, SL_VNET_LONG);
+			memcpy(h, to, SL_TAPQ_VNET_LONG);
 			buffers = h->num_buffers;
 		}
 	}
-	memmove(to, to + SL_VNET_LONG, total - SL_VNET_LONG);
-	return total - SL_VNET_LONG;
+	memmove(to, to + SL_TAPQ_VNET_LONG, total - SL_TAPQ_VNET_LONG);
+	return total - SL_TAPQ_VNET_LONG;
 }
 
 static void
@@ -308,7 +308,7 @@ packets_into_merged_buffers(void)
 		driver_open(&d, packed, 32, 0);
 		r = ring_of(&d);
 		for (size_t i = 0; i < SL_COUNT_OF(sizes); i++) {
-			struct sl_vnet_hdr h = {0};
+			struct sl_tapq_vnet_hdr h = {0};
 			struct rte_mbuf *m[3];
 			bool call = false;
 			uint16_t n;
@@ -366,7 +366,7 @@ spoilt_receive_buffers(void)
 {
 	struct sl_tapq_write_stats s = {0};
 	struct rte_mbuf *m[1] = {packet(frame, 100)};
-	struct sl_vnet_hdr h = {0};
+	struct sl_tapq_vnet_hdr h = {0};
 	uint8_t got[2000];
 	struct sl_tapq_ring r;
 	bool call = false;
@@ -394,29 +394,29 @@ flags_to_header(void)
 	uint8_t b[4096];
 	uint32_t len = make_partial(b, 6, 2000);
 	struct rte_mbuf *m = packet(b, len);
-	struct sl_vnet_hdr h = {0};
+	struct sl_tapq_vnet_hdr h = {0};
 
 	m->l2_len = 14;
 	m->l3_len = 20;
 	m->l4_len = 20;
 	m->tso_segsz = 500;
 	m->ol_flags = RTE_MBUF_F_TX_TCP_SEG | RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM;
-	CHECK_EQ(sl_vnet_from_mbuf(m, SL_VNET_ACCEPT_CSUM, &h), -EOPNOTSUPP);
-	CHECK_EQ(sl_vnet_from_mbuf(m, SL_VNET_ACCEPT_CSUM | SL_VNET_ACCEPT_TSO4, &h), 0);
-	CHECK(h.flags == SL_VNET_NEEDS_CSUM && h.csum_start == 34 && h.csum_offset == 16);
-	CHECK(h.gso_type == SL_VNET_GSO_TCPV4 && h.gso_size == 500 && h.hdr_len == 54);
+	CHECK_EQ(sl_tapq_vnet_from_mbuf(m, SL_TAPQ_VNET_ACCEPT_CSUM, &h), -EOPNOTSUPP);
+	CHECK_EQ(sl_tapq_vnet_from_mbuf(m, SL_TAPQ_VNET_ACCEPT_CSUM | SL_TAPQ_VNET_ACCEPT_TSO4, &h), 0);
+	CHECK(h.flags == SL_TAPQ_VNET_NEEDS_CSUM && h.csum_start == 34 && h.csum_offset == 16);
+	CHECK(h.gso_type == SL_TAPQ_VNET_GSO_TCPV4 && h.gso_size == 500 && h.hdr_len == 54);
 	/* What we write is what we accept. */
-	CHECK_EQ(sl_vnet_check(&h, rte_pktmbuf_mtod(m, uint8_t *), m->data_len, len), SL_VNET_OK);
+	CHECK_EQ(sl_tapq_vnet_check(&h, rte_pktmbuf_mtod(m, uint8_t *), m->data_len, len), SL_TAPQ_VNET_OK);
 	CHECK_EQ(rte_raw_cksum(rte_pktmbuf_mtod_offset(m, void *, 14), 20), 0xffff);
 	/* The peer cannot: complete here. */
 	m->ol_flags = RTE_MBUF_F_TX_TCP_CKSUM | RTE_MBUF_F_TX_IPV4;
-	CHECK_EQ(sl_vnet_from_mbuf(m, 0, &h), 0);
+	CHECK_EQ(sl_tapq_vnet_from_mbuf(m, 0, &h), 0);
 	CHECK_EQ(h.flags, 0);
 	CHECK_EQ(rte_ipv4_udptcp_cksum_mbuf_verify(
 			 m, rte_pktmbuf_mtod_offset(m, struct rte_ipv4_hdr *, 14), 34),
 		0);
 	m->l2_len = 0; /* lengths that were not set */
-	CHECK_EQ(sl_vnet_from_mbuf(m, 0, &h), -EINVAL);
+	CHECK_EQ(sl_tapq_vnet_from_mbuf(m, 0, &h), -EINVAL);
 	rte_pktmbuf_free(m);
 }
 

@@ -31,7 +31,7 @@ static struct sl_tapq_ring
 ring_of(struct driver *d)
 {
 	return (struct sl_tapq_ring){
-		.ring = &d->ring, .mem = &d->mem, .header = SL_VNET_LONG, .mergeable = true};
+		.ring = &d->ring, .mem = &d->mem, .header = SL_TAPQ_VNET_LONG, .mergeable = true};
 }
 
 static void
@@ -72,10 +72,10 @@ make_frame(uint8_t *b, uint32_t len, uint8_t fill)
 static void
 send_chain(struct driver *d, uint64_t addr, const uint8_t *frame, uint32_t len)
 {
-	struct piece p = {addr, SL_VNET_LONG + len, false};
+	struct piece p = {addr, SL_TAPQ_VNET_LONG + len, false};
 
-	memset(driver_host(d, addr), 0, SL_VNET_LONG);
-	memcpy(driver_host(d, addr + SL_VNET_LONG), frame, len);
+	memset(driver_host(d, addr), 0, SL_TAPQ_VNET_LONG);
+	memcpy(driver_host(d, addr + SL_TAPQ_VNET_LONG), frame, len);
 	driver_put(d, &p, 1);
 }
 
@@ -146,10 +146,10 @@ mtu_carrier_offloads(void)
 		CHECK_EQ(ioctl(tap.control, SIOCETHTOOL, &r), 0);
 		CHECK_EQ(link.data, on);
 	}
-	CHECK_EQ(sl_tap_set_offloads(&tap, SL_VNET_ACCEPT_TSO4), 0); /* means nothing alone */
+	CHECK_EQ(sl_tap_set_offloads(&tap, SL_TAPQ_VNET_ACCEPT_TSO4), 0); /* means nothing alone */
 	CHECK_EQ(tap.offloads, 0);
-	CHECK_EQ(sl_tap_set_offloads(&tap, SL_VNET_ACCEPT_CSUM | SL_VNET_ACCEPT_TSO4), 0);
-	CHECK_EQ(tap.offloads, SL_VNET_ACCEPT_CSUM | SL_VNET_ACCEPT_TSO4);
+	CHECK_EQ(sl_tap_set_offloads(&tap, SL_TAPQ_VNET_ACCEPT_CSUM | SL_TAPQ_VNET_ACCEPT_TSO4), 0);
+	CHECK_EQ(tap.offloads, SL_TAPQ_VNET_ACCEPT_CSUM | SL_TAPQ_VNET_ACCEPT_TSO4);
 	CHECK_EQ(sl_tap_set_offloads(&tap, 15), 0); /* the newest bit may be unknown */
 	CHECK_EQ(tap.offloads & 7, 7);
 	close_all();
@@ -200,7 +200,7 @@ static void
 peer_to_kernel_bad(void)
 {
 	struct sl_tap_stats s = {0};
-	struct sl_vnet_hdr lie = {SL_VNET_NEEDS_CSUM, 0, 0, 0, 65535, 65535, 0};
+	struct sl_tapq_vnet_hdr lie = {SL_TAPQ_VNET_NEEDS_CSUM, 0, 0, 0, 65535, 65535, 0};
 	uint8_t frame[2048], got[2048];
 	struct sl_tapq_ring r;
 	bool call = false;
@@ -215,7 +215,7 @@ peer_to_kernel_bad(void)
 	for (uint32_t len = 0; len < 14; len++)
 		send_chain(&d, BASE + 200 * len, frame, len);
 	send_chain(&d, BASE + 4000, frame, 100);
-	memcpy(driver_host(&d, BASE + 4000), &lie, SL_VNET_LONG);
+	memcpy(driver_host(&d, BASE + 4000), &lie, SL_TAPQ_VNET_LONG);
 	driver_put(&d, &(struct piece){0, 100, false}, 1);
 	send_chain(&d, BASE + 5000, frame, 100);
 	CHECK_EQ(sl_tap_from_ring(tap.fd[0], &r, 64, &s, &call), 17);
@@ -247,8 +247,8 @@ collect_ours(struct driver *d, uint8_t *to)
 		if (i == 0)
 			memcpy(&buffers, to + 10, 2);
 	}
-	memmove(to, to + SL_VNET_LONG, total - SL_VNET_LONG);
-	return to[12] == 0x88 && to[13] == 0xb5 ? total - SL_VNET_LONG : 0;
+	memmove(to, to + SL_TAPQ_VNET_LONG, total - SL_TAPQ_VNET_LONG);
+	return to[12] == 0x88 && to[13] == 0xb5 ? total - SL_TAPQ_VNET_LONG : 0;
 }
 
 static void

@@ -118,11 +118,11 @@ peer_accepts(uint64_t negotiated)
 	uint32_t accept = 0;
 
 	if ((negotiated & BIT(VIRTIO_NET_F_GUEST_CSUM)) != 0)
-		accept |= SL_VNET_ACCEPT_CSUM;
+		accept |= SL_TAPQ_VNET_ACCEPT_CSUM;
 	if ((negotiated & BIT(VIRTIO_NET_F_GUEST_TSO4)) != 0)
-		accept |= SL_VNET_ACCEPT_TSO4;
+		accept |= SL_TAPQ_VNET_ACCEPT_TSO4;
 	if ((negotiated & BIT(VIRTIO_NET_F_GUEST_TSO6)) != 0)
-		accept |= SL_VNET_ACCEPT_TSO6;
+		accept |= SL_TAPQ_VNET_ACCEPT_TSO6;
 	return accept;
 }
 
@@ -134,7 +134,7 @@ view_set(struct tapvu_ring *r, uint64_t negotiated)
 
 	r->view = (struct sl_tapq_ring){.ring = &r->ring,
 		.mem = &r->frontend->mem,
-		.header = merge || modern ? SL_VNET_LONG : SL_VNET_SHORT,
+		.header = merge || modern ? SL_TAPQ_VNET_LONG : SL_TAPQ_VNET_SHORT,
 		.mergeable = merge,
 		.accept = peer_accepts(negotiated)};
 }
@@ -353,7 +353,7 @@ bridge_follow(struct tapvu_frontend *f)
 	if (sl_tap_set_offloads(&port->tap, accept) != 0)
 		TAPVU_LOG(WARNING, "%s: the kernel refuses the offloads of the frontend\n",
 			port->tap.name);
-	if ((port->tap.offloads & (SL_VNET_ACCEPT_TSO4 | SL_VNET_ACCEPT_TSO6)) != 0)
+	if ((port->tap.offloads & (SL_TAPQ_VNET_ACCEPT_TSO4 | SL_TAPQ_VNET_ACCEPT_TSO6)) != 0)
 		longest = SL_TAPQ_FRAME_MAX;
 	sl_store_relaxed(&port->bridge_max, longest);
 }

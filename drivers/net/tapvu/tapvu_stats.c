@@ -145,7 +145,7 @@ static const struct {
 };
 
 #define XSTATS                                                                                     \
-	((unsigned int)SL_COUNT_OF(fixed) + SL_TAPQ_OUTCOME_COUNT + SL_VNET_ERROR_COUNT +          \
+	((unsigned int)SL_COUNT_OF(fixed) + SL_TAPQ_OUTCOME_COUNT + SL_TAPQ_VNET_ERROR_COUNT +          \
 		SL_VRING_OUTCOME_COUNT)
 
 /* The k-th counter: its name, and where it stands in the sums. */
@@ -162,11 +162,11 @@ xstat_at(unsigned int k, char *name, size_t size)
 		return offsetof(struct sums, rx.outcomes) + k * sizeof(uint64_t);
 	}
 	k -= SL_TAPQ_OUTCOME_COUNT;
-	if (k < SL_VNET_ERROR_COUNT) {
-		snprintf(name, size, "rx_vnet_%s", sl_vnet_error_name((enum sl_vnet_error)k));
+	if (k < SL_TAPQ_VNET_ERROR_COUNT) {
+		snprintf(name, size, "rx_vnet_%s", sl_tapq_vnet_error_name((enum sl_tapq_vnet_error)k));
 		return offsetof(struct sums, rx.vnet) + k * sizeof(uint64_t);
 	}
-	k -= SL_VNET_ERROR_COUNT;
+	k -= SL_TAPQ_VNET_ERROR_COUNT;
 	snprintf(name, size, "ring_%s", sl_vring_outcome_name((enum sl_vring_outcome)k));
 	return offsetof(struct sums, ring) + k * sizeof(uint64_t);
 }

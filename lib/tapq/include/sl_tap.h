@@ -30,7 +30,7 @@ struct sl_tap {
 	uint16_t queues;
 	int fd[SL_TAP_QUEUES_MAX]; /* -1: closed */
 	int control;		   /* socket for interface requests */
-	uint32_t offloads;	   /* enum sl_vnet_accept that the kernel may send us */
+	uint32_t offloads;	   /* enum sl_tapq_vnet_accept that the kernel may send us */
 };
 
 /**
@@ -51,7 +51,7 @@ void sl_tap_close(struct sl_tap *t);
 /**
  * Tell the kernel what frames it may give us.
  *
- * @param accept   enum sl_vnet_accept of the peer; what the kernel does not know is left out
+ * @param accept   enum sl_tapq_vnet_accept of the peer; what the kernel does not know is left out
  * @return         0; -errno
  * Caller: control path.
  */

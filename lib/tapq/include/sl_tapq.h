@@ -37,7 +37,7 @@
 #include <rte_mbuf.h>
 
 #include "sl_frag.h"
-#include "sl_vnet.h"
+#include "sl_tapq_vnet.h"
 #include "sl_vring.h"
 
 SL_BEGIN_DECLS
@@ -62,7 +62,7 @@ enum sl_tapq_outcome {
 /** A feeder's counters: (o) its own, read by anyone. */
 struct sl_tapq_stats {
 	uint64_t outcomes[SL_TAPQ_OUTCOME_COUNT]; /**< chains */
-	uint64_t vnet[SL_VNET_ERROR_COUNT];	  /**< SL_TAPQ_BAD_VNET by cause */
+	uint64_t vnet[SL_TAPQ_VNET_ERROR_COUNT];	  /**< SL_TAPQ_BAD_VNET by cause */
 	uint64_t bytes;				  /**< of frames built */
 	uint64_t small;				  /**< frames on one slice */
 	uint64_t no_frag;			  /**< stops for want of a slice: nothing lost */
@@ -84,10 +84,10 @@ struct sl_tapq;
 struct sl_tapq_ring {
 	struct sl_vring *ring;
 	const struct sl_vmem *mem;
-	uint32_t header; /**< SL_VNET_LONG or SL_VNET_SHORT */
+	uint32_t header; /**< SL_TAPQ_VNET_LONG or SL_TAPQ_VNET_SHORT */
 	bool mergeable;	 /**< a frame to the peer may take several chains */
 	bool complete;	 /**< compute partial checksums */
-	uint32_t accept; /**< enum sl_vnet_accept */
+	uint32_t accept; /**< enum sl_tapq_vnet_accept */
 };
 
 /**

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Sluice developers
  */
-#ifndef SL_VNET_H
-#define SL_VNET_H
+#ifndef SL_TAPQ_VNET_H
+#define SL_TAPQ_VNET_H
 
 /**
  * @file
@@ -19,22 +19,22 @@
 
 SL_BEGIN_DECLS
 
-#define SL_VNET_NEEDS_CSUM 1u
-#define SL_VNET_DATA_VALID 2u
+#define SL_TAPQ_VNET_NEEDS_CSUM 1u
+#define SL_TAPQ_VNET_DATA_VALID 2u
 
-#define SL_VNET_GSO_NONE 0u
-#define SL_VNET_GSO_TCPV4 1u
-#define SL_VNET_GSO_UDP 3u /**< fragments of one datagram */
-#define SL_VNET_GSO_TCPV6 4u
-#define SL_VNET_GSO_UDP_L4 5u /**< datagrams of one size */
-#define SL_VNET_GSO_ECN 0x80u
+#define SL_TAPQ_VNET_GSO_NONE 0u
+#define SL_TAPQ_VNET_GSO_TCPV4 1u
+#define SL_TAPQ_VNET_GSO_UDP 3u /**< fragments of one datagram */
+#define SL_TAPQ_VNET_GSO_TCPV6 4u
+#define SL_TAPQ_VNET_GSO_UDP_L4 5u /**< datagrams of one size */
+#define SL_TAPQ_VNET_GSO_ECN 0x80u
 
 /** Bytes of the header: with and without the number of buffers. */
-#define SL_VNET_LONG 12u
-#define SL_VNET_SHORT 10u
+#define SL_TAPQ_VNET_LONG 12u
+#define SL_TAPQ_VNET_SHORT 10u
 
 /** The header as virtio 1 has it, little-endian. */
-struct sl_vnet_hdr {
+struct sl_tapq_vnet_hdr {
 	uint8_t flags;
 	uint8_t gso_type;
 	uint16_t hdr_len;
@@ -45,14 +45,14 @@ struct sl_vnet_hdr {
 };
 
 /** What is wrong with a header. */
-enum sl_vnet_error {
-	SL_VNET_OK,
-	SL_VNET_BAD_GSO_TYPE, /**< no such type, or ECN where there is no TCP */
-	SL_VNET_BAD_GSO_SIZE, /**< 0, 0xffff, or more than 128 datagrams */
-	SL_VNET_BAD_HDR_LEN,  /**< longer than the frame, or shorter than an Ethernet header */
-	SL_VNET_BAD_CSUM, /**< checksum field outside the frame, or not where its protocol has it */
-	SL_VNET_BAD_PROTOCOL, /**< the frame is not what gso_type says */
-	SL_VNET_ERROR_COUNT
+enum sl_tapq_vnet_error {
+	SL_TAPQ_VNET_OK,
+	SL_TAPQ_VNET_BAD_GSO_TYPE, /**< no such type, or ECN where there is no TCP */
+	SL_TAPQ_VNET_BAD_GSO_SIZE, /**< 0, 0xffff, or more than 128 datagrams */
+	SL_TAPQ_VNET_BAD_HDR_LEN,  /**< longer than the frame, or shorter than an Ethernet header */
+	SL_TAPQ_VNET_BAD_CSUM, /**< checksum field outside the frame, or not where its protocol has it */
+	SL_TAPQ_VNET_BAD_PROTOCOL, /**< the frame is not what gso_type says */
+	SL_TAPQ_VNET_ERROR_COUNT
 };
 
 /**
@@ -65,41 +65,41 @@ enum sl_vnet_error {
  * @param len    bytes of the frame
  * Caller: any thread.
  */
-enum sl_vnet_error sl_vnet_check(
-	struct sl_vnet_hdr *hdr, const uint8_t *data, uint32_t have, uint32_t len);
+enum sl_tapq_vnet_error sl_tapq_vnet_check(
+	struct sl_tapq_vnet_hdr *hdr, const uint8_t *data, uint32_t have, uint32_t len);
 
 /** Name of an error, for counters. */
-const char *sl_vnet_error_name(enum sl_vnet_error e);
+const char *sl_tapq_vnet_error_name(enum sl_tapq_vnet_error e);
 
 /**
  * Say in an mbuf's receive fields what a checked header says.
  *
  * @param m          the frame; the headers lie in its first segment
  * @param complete   compute a partial checksum here, for an application that does not know the flag
- * @return           SL_VNET_OK, or SL_VNET_BAD_CSUM when the field lies in a later segment
+ * @return           SL_TAPQ_VNET_OK, or SL_TAPQ_VNET_BAD_CSUM when the field lies in a later segment
  * Caller: the owner of m.
  */
-enum sl_vnet_error sl_vnet_to_mbuf(
-	const struct sl_vnet_hdr *hdr, struct rte_mbuf *m, bool complete);
+enum sl_tapq_vnet_error sl_tapq_vnet_to_mbuf(
+	const struct sl_tapq_vnet_hdr *hdr, struct rte_mbuf *m, bool complete);
 
 /** What a peer has agreed to receive. */
-enum sl_vnet_accept {
-	SL_VNET_ACCEPT_CSUM = 1 << 0,
-	SL_VNET_ACCEPT_TSO4 = 1 << 1,
-	SL_VNET_ACCEPT_TSO6 = 1 << 2,
-	SL_VNET_ACCEPT_USO = 1 << 3,
+enum sl_tapq_vnet_accept {
+	SL_TAPQ_VNET_ACCEPT_CSUM = 1 << 0,
+	SL_TAPQ_VNET_ACCEPT_TSO4 = 1 << 1,
+	SL_TAPQ_VNET_ACCEPT_TSO6 = 1 << 2,
+	SL_TAPQ_VNET_ACCEPT_USO = 1 << 3,
 };
 
 /**
  * Make the header that an mbuf's transmit flags ask for. Checksums that the peer does not accept
  * partial are computed in the mbuf, as is the IPv4 header's.
  *
- * @param accept   enum sl_vnet_accept
+ * @param accept   enum sl_tapq_vnet_accept
  * @param hdr      set; num_buffers is 1
  * @return         0; -EOPNOTSUPP for segmentation that the peer does not accept; -EINVAL for
  * lengths in m that do not fit the frame Caller: the owner of m, whose first segment is not shared.
  */
-int sl_vnet_from_mbuf(struct rte_mbuf *m, uint32_t accept, struct sl_vnet_hdr *hdr) SL_MUST_CHECK;
+int sl_tapq_vnet_from_mbuf(struct rte_mbuf *m, uint32_t accept, struct sl_tapq_vnet_hdr *hdr) SL_MUST_CHECK;
 
 SL_END_DECLS
 
