@@ -21,6 +21,19 @@
 
 #define TEST_POOL_OPS "test_mutex"
 
+/* For tests that want DPDK's own pool wherever that is no trouble. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TEST_POOL_OPS_TSAN TEST_POOL_OPS
+#endif
+#endif
+#ifdef __SANITIZE_THREAD__
+#define TEST_POOL_OPS_TSAN TEST_POOL_OPS
+#endif
+#ifndef TEST_POOL_OPS_TSAN
+#define TEST_POOL_OPS_TSAN NULL
+#endif
+
 struct test_pool {
 	pthread_mutex_t lock;
 	unsigned int n;

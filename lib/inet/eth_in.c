@@ -261,7 +261,9 @@ inet_input(struct sl_inet *inet, uint16_t worker, struct inet_port *port, struct
 	rx.bcast4 = rx.wport->bcast4;
 	rx.dgrams = 0;
 	rx.frees = 0;
-	rx.many4 = sl_load_relaxed(&port->count4) > 1;
+	/* With any_dst the address hit last need not be one of the port's, whose broadcast addresses
+	 * must not send all the same. */
+	rx.many4 = port->any_dst || sl_load_relaxed(&port->count4) > 1;
 	rx.losses = false;
 	/* No frame is long enough for the fast path of a port in a VLAN. */
 	rx.fast_len = port->vids_count == 0 ? FAST_IP4 : UINT32_MAX;

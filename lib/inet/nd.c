@@ -116,6 +116,7 @@ parse_options(const uint8_t *icmp, uint32_t at, uint32_t len, uint8_t want, cons
 {
 	*lla = NULL;
 	while (at < len) {
+		struct rte_ether_addr mac;
 		uint32_t size;
 
 		if (at + 2 > len)
@@ -123,8 +124,9 @@ parse_options(const uint8_t *icmp, uint32_t at, uint32_t len, uint8_t want, cons
 		size = icmp[at + 1] * 8u;
 		if (size == 0 || size > len - at)
 			return false;
-		/* Longer ones belong to other link layers. A group address is nobody's own. */
-		if (icmp[at] == want && size == OPT_LLA_LEN && (icmp[at + 2] & 1) == 0)
+		/* Longer ones belong to other link layers. A group address is nobody's own, nor is zero. */
+		memcpy(&mac, icmp + at + 2, sizeof(mac)); /* the shortest option has them */
+		if (icmp[at] == want && size == OPT_LLA_LEN && rte_is_valid_assigned_ether_addr(&mac))
 			*lla = icmp + at + 2;
 		at += size;
 	}

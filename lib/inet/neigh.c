@@ -181,7 +181,7 @@ evict_locked(struct inet_neigh_table *t, struct inet_worker *w)
 
 		t->hand = t->hand + 1 < t->entries ? t->hand + 1 : 0;
 		if (e->state == NEIGH_STALE &&
-			w->now_ns - sl_load_relaxed(&e->used_ns) >= NEIGH_LIVE_NS) {
+			w->now_ns >= sl_load_relaxed(&e->used_ns) + NEIGH_LIVE_NS) {
 			neigh_forget_locked(t, e, w);
 			return;
 		}

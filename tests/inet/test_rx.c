@@ -465,6 +465,11 @@ promiscuous_and_any_dst(void)
 		t_udp_frame(&f, &u);
 		CHECK_EQ(t_feed(f.b, f.len), SL_RX_UDP_QUEUED);
 	}
+	/* The address hit last is not the port's; the port's broadcast address is still nobody's. */
+	u.src = "198.18.0.255";
+	t_udp_frame(&f, &u);
+	CHECK_EQ(t_feed(f.b, f.len), SL_RX_IP_SOURCE);
+	u.src = NULL;
 	u.dst = "127.0.0.1";
 	t_udp_frame(&f, &u);
 	CHECK_EQ(t_feed(f.b, f.len), SL_RX_IP_NOT_LOCAL);

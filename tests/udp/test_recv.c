@@ -312,6 +312,7 @@ test_close(void)
 	struct sl_udp_sock *s = plain_socket(PORT);
 	struct sl_udp_sock_stats stats;
 	uint64_t lost = tu_outcome(SL_RX_UDP_NO_SOCKET);
+	struct sockaddr_in any = {.sin_family = AF_INET, .sin_port = htons(PORT)};
 
 	feed(PORT, 0, 100);
 	sl_udp_close(s, 0);
@@ -320,6 +321,9 @@ test_close(void)
 	CHECK_EQ(sl_udp_recvmmsg(s, msgs, 1, MSG_DONTWAIT, NULL), -EBADF);
 	CHECK_EQ(sl_udp_recv_burst(s, &(struct sl_dgram){0}, 1), -EBADF);
 	CHECK_EQ(sl_udp_sendto(s, 0, "x", 1, 0, NULL, 0), -EBADF);
+	CHECK_EQ(sl_udp_bind(s, (struct sockaddr *)&any, sizeof(any)), -EBADF);
+	CHECK_EQ(sl_udp_connect(s, (struct sockaddr *)&any, sizeof(any)), -EBADF);
+	sl_udp_set_rcvbuf(s, 1);
 	sl_udp_sock_stats(s, &stats);
 	CHECK_EQ(stats.purged, 100);
 	CHECK_EQ(rte_mempool_avail_count(tu_pool), TU_MBUFS);

@@ -16,7 +16,7 @@
 
 #define PORT 5000
 #define WORKERS 2
-#define PER_WORKER 60000u
+#define PER_WORKER 20000u
 
 static struct sl_udp_sock *sock;
 static uint32_t stop;
@@ -393,5 +393,6 @@ main(int argc, char **argv)
 	SL_TEST_RUN(test_signal);
 	SL_TEST_RUN(test_churn);
 	SL_TEST_RUN(tu_stack_end);
+	rte_mempool_free(tu_pool);
 	return test_end();
 }
