@@ -3,9 +3,11 @@
 # Copyright (c) 2026 The Sluice developers
 """Paired runs of the distribution's net_af_packet and net_tpacket on the same veth, in turn.
 
-Transmit counts packets against the time that the forwarding lcores had on their processors, receive
-against that of the sender, because the kernel fills the receiver's ring on the sender's processor:
-so other work on the machine does not decide. TCP counts bits per second through a forwarder between
+Packets are counted against the time that the forwarding lcores had on their processors, so that other
+work on the machine does not decide. "Both ways" lets packets go round between the two ends of the
+veth, each sent and received by the driver on one lcore. "Receive" counts against the time of the
+sender, because the kernel fills the receiver's ring there; it says something only when the receiver
+has a processor to itself. TCP counts bits per second through a forwarder between
 two kernels; net_af_packet gets `ethtool -K tx off` there, as nothing passes without it. Each pair
 gives a ratio; their median is printed.
 
@@ -46,6 +48,20 @@ def transmit(rig, ns, driver, size, queues, seconds):
     pmd.start()
     time.sleep(0.3)
     result = measure(pmd, 'TX', lambda: [pmd.cpu_seconds(f'rte-worker-{i + 1}')
+                                         for i in range(queues)], seconds)
+    pmd.stop()
+    pmd.quit()
+    return result
+
+
+def both_ways(rig, ns, driver, size, queues, seconds):
+    pmd = rig.testpmd(ns, f'{driver}0,iface=b0,qpairs={queues}', f'{driver}1,iface=b1,qpairs={queues}',
+                      mode='io', lcores=spread(queues), mbufs=16384,
+                      options=[f'--txpkts={size}', f'--rxq={queues}', f'--txq={queues}',
+                               f'--nb-cores={queues}'])
+    pmd.start(tx_first=True)
+    time.sleep(0.3)
+    result = measure(pmd, 'RX', lambda: [pmd.cpu_seconds(f'rte-worker-{i + 1}')
                                          for i in range(queues)], seconds)
     pmd.stop()
     pmd.quit()
@@ -110,7 +126,7 @@ def main():
     seconds = float(sys.argv[3]) if len(sys.argv) > 3 else 1.0
     ns = rig.namespace('x')
     rig.veth(ns, 'b0', ns, 'b1', queues=2)
-    for name, run in (('transmit', transmit), ('receive', receive)):
+    for name, run in (('transmit', transmit), ('both ways', both_ways), ('receive', receive)):
         for size in (64, 1500):
             for queues in (1, 2):
                 pairs_of(f'{name} {size} bytes, {queues} queue(s)', 'Mpps per processor second',

@@ -8,6 +8,7 @@ may write to.
 import atexit
 import ctypes
 import fcntl
+import glob
 import json
 import os
 import re
@@ -25,7 +26,7 @@ SOL_PACKET = 263
 PACKET_AUXDATA = 8
 PACKET_IGNORE_OUTGOING = 23
 SO_RCVBUFFORCE = 33
-PATIENCE_S = 60  # only ever waited out when something is broken
+PATIENCE_S = 180  # only ever waited out when something is broken
 LIBC = ctypes.CDLL(None, use_errno=True)
 PROMPT = 'testpmd> '
 
@@ -57,6 +58,9 @@ class Rig:
         return shutil.copy(plugin, self.home)
 
     def close(self):
+        # A second signal must not end this half way.
+        for sig in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(sig, signal.SIG_IGN)
         for process in self.processes:
             if process.poll() is None:
                 process.kill()
@@ -67,7 +71,8 @@ class Rig:
         self.namespaces.clear()
         if self.home:
             shutil.rmtree(self.home, ignore_errors=True)
-        shutil.rmtree(f'/var/run/dpdk/{self.tag}', ignore_errors=True)
+        for path in glob.glob(f'/var/run/dpdk/{self.tag}n*'):
+            shutil.rmtree(path, ignore_errors=True)
 
     def namespace(self, name, ipv6=False):
         ns = f'{self.tag}{name}'
