@@ -58,9 +58,11 @@ client_remove(struct pktring_port *port, struct pktring_client *c)
 	*at = c->next;
 	if (!known)
 		port->strangers--;
-	else
-		/* By hand: the client has the eventfd too, so that our closing it ends nothing. */
+	/* By hand: a client has the eventfd too, and a forked child may have both, so that our closing
+	 * them ends no watch. */
+	if (known)
 		epoll_ctl(port->epoll_fd, EPOLL_CTL_DEL, c->kick_fd, NULL);
+	epoll_ctl(port->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
 	pktring_client_close(port, c);
 	if (known)
 		link_tell(port, port->connected - 1);
