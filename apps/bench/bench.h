@@ -34,6 +34,7 @@ struct bench_command {
 	int (*run)(const struct bench_opts *opts);
 };
 
+extern const struct bench_command bench_frag;
 extern const struct bench_command bench_udpq;
 
 /* eal.c */

@@ -16,6 +16,7 @@
 #define EXIT_USAGE 2
 
 static const struct bench_command *const commands[] = {
+	&bench_frag,
 	&bench_udpq,
 };
 
