@@ -37,6 +37,7 @@ struct bench_command {
 extern const struct bench_command bench_bind;
 extern const struct bench_command bench_pending;
 extern const struct bench_command bench_txring;
+extern const struct bench_command bench_frag;
 extern const struct bench_command bench_udpq;
 
 /* eal.c */

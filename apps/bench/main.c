@@ -19,6 +19,7 @@ static const struct bench_command *const commands[] = {
 	&bench_bind,
 	&bench_pending,
 	&bench_txring,
+	&bench_frag,
 	&bench_udpq,
 };
 

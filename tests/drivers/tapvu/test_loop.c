@@ -8,6 +8,7 @@
  *
  * usage: test_loop PLUGIN QUEUES "virtio-user options" "net_tapvu options"
  */
+#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,10 +18,13 @@
 #include <rte_mbuf.h>
 
 #include "sl_base.h"
+#include "sl_shared.h"
 #include "sl_test.h"
 
 #define BURST 32u
-#define PATIENCE 20000000u /* empty polls; a limit on hanging, not on time */
+#define NUMBER_AT 14u
+#define SHARED_PACKETS 20000u /* through queues that two lcores share */
+#define PATIENCE 20000000u    /* empty polls; a limit on hanging, not on time */
 
 static uint16_t ours, peer; /* ports */
 static uint16_t queues;
@@ -55,10 +59,12 @@ length_of(uint64_t seq)
 	return 60 + (uint32_t)(seq * 37 % (longest - 60));
 }
 
-/* Byte b of packet seq. */
+/* Byte b of packet seq; eight of them say its number. */
 static uint8_t
 content(uint64_t seq, uint32_t b)
 {
+	if (b >= NUMBER_AT && b < NUMBER_AT + 8)
+		return (uint8_t)(seq >> 8 * (b - NUMBER_AT));
 	return b < 14 ? 0xee : (uint8_t)(seq * 31 + b + (b >> 8));
 }
 
@@ -182,6 +188,133 @@ both_ways_on_every_queue(void)
 	CHECK_EQ(a.ierrors + a.oerrors, 0);
 }
 
+/* What two lcores saw of each packet that they received or sent from the same queue. */
+struct shared {
+	uint16_t port;
+	bool sending;
+	uint64_t first;
+	uint64_t next;		      /* (a) to be sent */
+	uint64_t done;		      /* (a) received */
+	uint64_t idle;		      /* (a) empty polls since the last packet */
+	uint8_t seen[SHARED_PACKETS]; /* (a) times */
+	uint64_t spoilt;
+};
+
+static uint64_t
+number_of(const struct rte_mbuf *m)
+{
+	uint64_t n;
+
+	memcpy(&n, rte_pktmbuf_mtod_offset(m, const void *, NUMBER_AT), sizeof(n));
+	return n;
+}
+
+static void
+shared_receive(struct shared *s)
+{
+	struct rte_mbuf *m[BURST];
+	uint16_t n = rte_eth_rx_burst(s->port, 0, m, BURST);
+
+	for (uint16_t i = 0; i < n; i++) {
+		uint64_t seq = number_of(m[i]);
+
+		if (seq - s->first < SHARED_PACKETS && packet_holds(m[i], seq))
+			sl_fetch_add_relaxed(&s->seen[seq - s->first], (uint8_t)1);
+		else
+			sl_fetch_add_relaxed(&s->spoilt, UINT64_C(1));
+	}
+	rte_pktmbuf_free_bulk(m, n);
+	sl_fetch_add_relaxed(&s->done, (uint64_t)n);
+	if (n > 0)
+		sl_store_relaxed(&s->idle, UINT64_C(0));
+	else
+		sl_fetch_add_relaxed(&s->idle, UINT64_C(1));
+}
+
+static void
+shared_send(struct shared *s)
+{
+	uint64_t n = sl_fetch_add_relaxed(&s->next, UINT64_C(1));
+	struct rte_mbuf *m;
+
+	if (n >= SHARED_PACKETS)
+		return;
+	m = packet_make(s->first + n);
+	for (uint32_t k = 0; k < PATIENCE && rte_eth_tx_burst(s->port, 0, &m, 1) == 0; k++)
+		rte_pause();
+}
+
+static int
+shared_loop(void *arg)
+{
+	struct shared *s = arg;
+
+	while (sl_load_relaxed(&s->done) < SHARED_PACKETS && sl_load_relaxed(&s->idle) < PATIENCE) {
+		if (!s->sending)
+			shared_receive(s);
+		else if (sl_load_relaxed(&s->next) < SHARED_PACKETS)
+			shared_send(s);
+		else
+			break;
+	}
+	return 0;
+}
+
+static void
+shared_check(const struct shared *s)
+{
+	uint64_t once = 0;
+
+	for (uint32_t i = 0; i < SHARED_PACKETS; i++)
+		once += s->seen[i] == 1;
+	CHECK_EQ(once, SHARED_PACKETS);
+	CHECK_EQ(s->spoilt, 0);
+}
+
+/* The main lcore sends from the peer on every queue; two others poll our receive queue 0. */
+static void
+two_lcores_poll_one_queue(void)
+{
+	static struct shared s;
+	struct rte_eth_dev_info info;
+
+	REQUIRE(rte_eth_dev_info_get(ours, &info) == 0);
+	if (info.nb_rx_queues > 1)
+		SKIP("the packets would go to several receive queues");
+	memset(&s, 0, sizeof(s));
+	s.port = ours;
+	s.first = sequence;
+	REQUIRE(rte_eal_mp_remote_launch(shared_loop, &s, SKIP_MAIN) == 0);
+	for (uint32_t i = 0; i < SHARED_PACKETS && sl_load_relaxed(&s.idle) < PATIENCE; i++) {
+		struct rte_mbuf *m = packet_make(sequence++);
+
+		while (rte_eth_tx_burst(peer, (uint16_t)(i % queues), &m, 1) == 0 &&
+			sl_load_relaxed(&s.idle) < PATIENCE)
+			sched_yield();
+	}
+	rte_eal_mp_wait_lcore();
+	shared_check(&s);
+}
+
+/* Two lcores transmit on our queue 0; the main one receives what the peer got. */
+static void
+two_lcores_send_on_one_queue(void)
+{
+	static struct shared s, got;
+
+	memset(&s, 0, sizeof(s));
+	memset(&got, 0, sizeof(got));
+	s.port = ours;
+	s.sending = true;
+	got.port = peer;
+	s.first = got.first = sequence;
+	sequence += SHARED_PACKETS;
+	REQUIRE(rte_eal_mp_remote_launch(shared_loop, &s, SKIP_MAIN) == 0);
+	shared_loop(&got);
+	rte_eal_mp_wait_lcore();
+	shared_check(&got);
+}
+
 static int
 link_up(uint16_t port)
 {
@@ -288,12 +421,30 @@ ports_create(char **argv, const char *socket)
 	REQUIRE(link_up(ours));
 }
 
+/* The first or the last CPU that we may run on. */
+static unsigned int
+cpu_nth(int last)
+{
+	unsigned int found = 0;
+	cpu_set_t cpus;
+
+	REQUIRE(sched_getaffinity(0, sizeof(cpus), &cpus) == 0);
+	for (unsigned int i = 0; i < CPU_SETSIZE; i++) {
+		if (!CPU_ISSET(i, &cpus))
+			continue;
+		found = i;
+		if (!last)
+			break;
+	}
+	return found;
+}
+
 int
 main(int argc, char **argv)
 {
-	char prefix[64], socket[64];
+	char prefix[64], socket[64], lcores[64];
 	char *args[] = {(char *)"test_loop", (char *)"--no-huge", (char *)"-m", (char *)"256",
-		(char *)"--no-pci", (char *)"--no-telemetry", (char *)"-l", (char *)"0",
+		(char *)"--no-pci", (char *)"--no-telemetry", (char *)"--lcores", lcores,
 		(char *)"-d", NULL, (char *)"--log-level=3", (char *)"--file-prefix", prefix};
 
 	if (argc != 5) {
@@ -301,17 +452,22 @@ main(int argc, char **argv)
 			"usage: test_loop PLUGIN QUEUES VIRTIO_USER_OPTIONS TAPVU_OPTIONS\n");
 		return 2;
 	}
+	/* Three lcores, over what CPUs there are. */
+	snprintf(lcores, sizeof(lcores), "(0-2)@(%u,%u)", cpu_nth(0), cpu_nth(1));
 	args[9] = argv[1];
 	queues = (uint16_t)atoi(argv[2]);
 	longest = strstr(argv[3], "mrg_rxbuf=0") != NULL ? 1514 : 9000;
 	snprintf(prefix, sizeof(prefix), "sl_tapvu_%d", (int)getpid());
 	snprintf(socket, sizeof(socket), "/tmp/sl_tapvu_%d.sock", (int)getpid());
 	REQUIRE(rte_eal_init(SL_COUNT_OF(args), args) >= 0);
-	pool = rte_pktmbuf_pool_create("packets", 4095, 64, 0, RTE_MBUF_DEFAULT_BUF_SIZE, 0);
+	REQUIRE(rte_lcore_count() == 3);
+	pool = rte_pktmbuf_pool_create("packets", 16383, 64, 0, RTE_MBUF_DEFAULT_BUF_SIZE, 0);
 	REQUIRE(pool != NULL);
 	ports_create(argv, socket);
 	SL_TEST_RUN(both_ways_on_every_queue);
 	SL_TEST_RUN(xstats_by_cause);
+	SL_TEST_RUN(two_lcores_poll_one_queue);
+	SL_TEST_RUN(two_lcores_send_on_one_queue);
 	SL_TEST_RUN(peer_stops_and_starts);
 	SL_TEST_RUN(we_stop_and_start);
 	SL_TEST_RUN(packets_outlive_the_port);
