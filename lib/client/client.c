@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <threads.h>
 #include <unistd.h>
 
 #include "sl_client.h"
@@ -152,7 +153,7 @@ map_all(struct sl_client *c, const struct sl_pktring_answer *a, const int *fds)
 static int
 talk(struct sl_client *c, const struct sl_pktring_hello *hello, const char **why)
 {
-	static __thread struct sl_pktring_answer a;
+	static thread_local struct sl_pktring_answer a;
 	int fds[SL_PKTRING_FDS] = {-1, -1, -1, -1};
 	int ret;
 

@@ -196,7 +196,7 @@ sl_frag_destroy(struct sl_frag *f)
 		frag_retire(f, home_cursor(f, i));
 		home_close(f, i);
 	}
-	if (sl_fetch_sub_acq_rel(&f->rest->open, 1u) == 1)
+	if (sl_fetch_sub_acq_rel(&f->rest->open, 1u) == 1) /* FR3 */
 		frag_free_all(f);
 }
 

@@ -144,8 +144,8 @@ check_hdr_len(const struct sl_tapq_vnet_hdr *hdr, uint32_t len)
 
 /* Segmentation: the frame must be what the type says. */
 static enum sl_tapq_vnet_error
-check_gso(struct sl_tapq_vnet_hdr *hdr, const struct gso_rule *rule, const uint8_t *data, uint32_t have,
-	uint32_t len)
+check_gso(struct sl_tapq_vnet_hdr *hdr, const struct gso_rule *rule, const uint8_t *data,
+	uint32_t have, uint32_t len)
 {
 	bool partial = (hdr->flags & SL_TAPQ_VNET_NEEDS_CSUM) != 0;
 	uint8_t type = hdr->gso_type & (uint8_t)~SL_TAPQ_VNET_GSO_ECN;
@@ -167,7 +167,8 @@ check_gso(struct sl_tapq_vnet_hdr *hdr, const struct gso_rule *rule, const uint8
 		return SL_TAPQ_VNET_BAD_PROTOCOL;
 	if (rule->protocol == IPPROTO_TCP && hdr->gso_size < GSO_SIZE_MIN)
 		hdr->gso_size = GSO_SIZE_MIN;
-	if (type == SL_TAPQ_VNET_GSO_UDP_L4 && len - headers > (uint32_t)hdr->gso_size * SEGMENTS_MAX)
+	if (type == SL_TAPQ_VNET_GSO_UDP_L4 &&
+		len - headers > (uint32_t)hdr->gso_size * SEGMENTS_MAX)
 		return SL_TAPQ_VNET_BAD_GSO_SIZE;
 	if (len - headers <= hdr->gso_size) {
 		hdr->gso_type = SL_TAPQ_VNET_GSO_NONE;

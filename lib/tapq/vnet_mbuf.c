@@ -117,13 +117,17 @@ request_segments(const struct rte_mbuf *m, uint32_t accept, struct sl_tapq_vnet_
 {
 	bool udp = (m->ol_flags & RTE_MBUF_F_TX_UDP_SEG) != 0;
 	bool ipv6 = (m->ol_flags & RTE_MBUF_F_TX_IPV6) != 0;
-	uint32_t need = udp ? SL_TAPQ_VNET_ACCEPT_USO : ipv6 ? SL_TAPQ_VNET_ACCEPT_TSO6 : SL_TAPQ_VNET_ACCEPT_TSO4;
+	uint32_t need = udp    ? SL_TAPQ_VNET_ACCEPT_USO
+			: ipv6 ? SL_TAPQ_VNET_ACCEPT_TSO6
+			       : SL_TAPQ_VNET_ACCEPT_TSO4;
 
 	if ((accept & need) == 0 || (accept & SL_TAPQ_VNET_ACCEPT_CSUM) == 0)
 		return -EOPNOTSUPP;
 	if (m->tso_segsz == 0 || !layers_fit(m, m->l4_len))
 		return -EINVAL;
-	hdr->gso_type = udp ? SL_TAPQ_VNET_GSO_UDP_L4 : ipv6 ? SL_TAPQ_VNET_GSO_TCPV6 : SL_TAPQ_VNET_GSO_TCPV4;
+	hdr->gso_type = udp    ? SL_TAPQ_VNET_GSO_UDP_L4
+			: ipv6 ? SL_TAPQ_VNET_GSO_TCPV6
+			       : SL_TAPQ_VNET_GSO_TCPV4;
 	hdr->gso_size = m->tso_segsz;
 	hdr->hdr_len = (uint16_t)(m->l2_len + m->l3_len + m->l4_len);
 	return 0;
