@@ -25,7 +25,20 @@
 #define FAST_IP6 (FAST_ETH + 40u + 8u)
 /* Sums of payloads up to this length are taken inline. */
 #define FAST_SUM_MAX 128u
-#define IP4_MORE_OR_OFFSET 0x3fffu
+/* First 8 bytes of an IPv4 header: version and length of the header; no fragment. */
+#define FAST_IP4_MASK rte_cpu_to_be_64(UINT64_C(0xff00000000003fff))
+#define FAST_IP4_WANT rte_cpu_to_be_64(UINT64_C(0x4500000000000000))
+
+/* Halves of an 8-byte load, as 4-byte loads had given them; and ::ffff:a.b.c.d's second half. */
+#if RTE_BYTE_ORDER == RTE_LITTLE_ENDIAN
+#define FAST_HALF0(v) ((uint32_t)(v))
+#define FAST_HALF1(v) ((uint32_t)((v) >> 32))
+#define FAST_MAPPED(be) ((uint64_t)(be) << 32 | 0xffff0000u)
+#else
+#define FAST_HALF0(v) ((uint32_t)((v) >> 32))
+#define FAST_HALF1(v) ((uint32_t)(v))
+#define FAST_MAPPED(be) ((uint64_t)0xffff << 32 | (be))
+#endif
 
 static inline uint32_t
 load32(const char *p)
@@ -102,44 +115,38 @@ fast_source4_ok(const struct inet_rx *rx, uint32_t src, uint32_t dst)
 static inline __attribute__((always_inline)) bool
 fast_ip4(const struct inet_rx *rx, struct rte_mbuf *m, const char *p, struct sl_dgram *d)
 {
-	uint32_t w0 = load32(p), w1 = load32(p + 4), w2 = load32(p + 8); /* IP */
-	uint32_t src = load32(p + 12), dst = load32(p + 16);
-	uint32_t ports = load32(p + 20), w6 = load32(p + 24); /* UDP */
-	uint32_t total, udp_len, words[2] = {rte_cpu_to_be_32(0xffff), 0};
-	uint64_t sum;
+	uint64_t w0 = load64(p), w8 = load64(p + 8), udp = load64(p + 20), sum, map;
+	uint32_t dst = load32(p + 16), src = FAST_HALF1(w8), ports = FAST_HALF0(udp);
+	uint32_t h8 = rte_be_to_cpu_32(FAST_HALF0(w8)), h0 = rte_be_to_cpu_32(FAST_HALF0(w0));
+	uint32_t total = h0 & 0xffff, udp_len = rte_be_to_cpu_32(FAST_HALF1(udp)) >> 16;
 
-	if ((w0 & rte_cpu_to_be_32(0xff000000)) != rte_cpu_to_be_32(0x45000000))
+	if ((w0 & FAST_IP4_MASK) != FAST_IP4_WANT || dst != rx->local4)
 		return false;
-	if ((w1 & rte_cpu_to_be_32(IP4_MORE_OR_OFFSET)) != 0 || dst != rx->local4)
+	if ((h8 >> 16 & 0xff) != IPPROTO_UDP)
 		return false;
-	if ((w2 & rte_cpu_to_be_32(0x00ff0000)) != rte_cpu_to_be_32(IPPROTO_UDP << 16))
-		return false;
-	total = rte_be_to_cpu_32(w0) & 0xffff;
-	udp_len = rte_be_to_cpu_32(w6) >> 16;
 	if (total > m->data_len - FAST_ETH || udp_len < 8 || udp_len + 20 > total)
 		return false;
 	if (!fast_source4_ok(rx, src, dst))
 		return false;
-	if (!inet_sum_right((uint64_t)w0 + w1 + w2 + src + dst))
+	if (!inet_sum_right(inet_add64(inet_add64(w0, w8), dst)))
 		return false;
-	if ((w6 & rte_cpu_to_be_32(0xffff)) != 0 && !fast_l4_known_good(m->ol_flags)) {
-		sum = fast_payload_sum(p + 28, udp_len - 8);
-		sum = inet_add64(sum, (uint64_t)src + dst + ports + w6 +
-					      rte_cpu_to_be_32(IPPROTO_UDP << 16 | udp_len));
+	if ((FAST_HALF1(udp) & rte_cpu_to_be_32(0xffff)) != 0 && !fast_l4_known_good(m->ol_flags)) {
+		sum = inet_add64(fast_payload_sum(p + 28, udp_len - 8), udp);
+		sum = inet_add64(
+			sum, (uint64_t)src + dst + rte_cpu_to_be_32(IPPROTO_UDP << 16 | udp_len));
 		if (!inet_sum_right(sum))
 			return false;
 	}
 	fast_accept(rx, m, d, FAST_IP4, udp_len - 8);
 	memcpy(&d->sport, &ports, 4); /* dport follows */
-	d->ttl = (uint8_t)(rte_be_to_cpu_32(w2) >> 24);
-	d->tos = (uint8_t)(rte_be_to_cpu_32(w0) >> 16);
-	/* ::ffff:a.b.c.d */
-	words[1] = src;
+	d->ttl = (uint8_t)(h8 >> 24);
+	d->tos = (uint8_t)(h0 >> 16);
+	map = FAST_MAPPED(src);
 	memset(d->src, 0, 8);
-	memcpy(d->src + 8, words, 8);
-	words[1] = dst;
+	memcpy(d->src + 8, &map, 8);
+	map = FAST_MAPPED(dst);
 	memset(d->dst, 0, 8);
-	memcpy(d->dst + 8, words, 8);
+	memcpy(d->dst + 8, &map, 8);
 	return true;
 }
 

@@ -125,12 +125,12 @@ static void
 stop_reader(struct sl_udp_sock *s)
 {
 	sl_exchange_acq_rel(&s->closing, 1u); /* UD4 */
-	do {
+	while (sl_exchange_acq_rel(&s->reader, 1u) != 0) { /* UD3 */
 		/* Again each time: the reader may have taken the last wake-up as another's. */
 		if (s->sleeps)
 			sl_udpq_wake(s->queue);
 		sched_yield();
-	} while (sl_exchange_acq_rel(&s->reader, 1u) != 0); /* UD3 */
+	}
 }
 
 void
