@@ -44,8 +44,10 @@ sl_pktring_tx_create(const struct sl_pktring_geo *geo, const struct sl_pktring_t
 		free(ring);
 		return ret;
 	}
-	for (uint32_t i = 0; i < geo->frame_nr; i++)
+	for (uint32_t i = 0; i < geo->frame_nr; i++) {
 		ring->record[i].ring = ring;
+		ring->record[i].slot = pktring_slot(geo, &ring->mem, i);
+	}
 	ring->head_slot = ring->mem.addr;
 	*out = ring;
 	return 0;
@@ -169,14 +171,14 @@ sl_pktring_tx_peek(struct sl_pktring_tx *ring, uint32_t cap, struct sl_pktring_f
 uint8_t *
 sl_pktring_tx_bytes(const struct sl_pktring_tx *ring, const struct sl_pktring_frame *frame)
 {
-	return pktring_slot(&ring->geo, &ring->mem, frame->slot) + frame->offset;
+	return ring->record[frame->slot].slot + frame->offset;
 }
 
 static void
 move_head(struct sl_pktring_tx *ring, uint32_t head)
 {
 	sl_store_relaxed(&ring->head, head);
-	ring->head_slot = pktring_slot(&ring->geo, &ring->mem, head);
+	ring->head_slot = ring->record[head].slot;
 }
 
 static void
@@ -226,7 +228,7 @@ wall_ns(void)
 void
 sl_pktring_tx_complete(struct sl_pktring_tx *ring, uint32_t slot, uint32_t worker)
 {
-	uint8_t *p = pktring_slot(&ring->geo, &ring->mem, slot);
+	uint8_t *p = ring->record[slot].slot;
 	uint32_t status = TP_STATUS_AVAILABLE;
 
 	if (SL_UNLIKELY(sl_load_relaxed(&ring->conf.timestamp))) {
@@ -249,6 +251,5 @@ sl_pktring_tx_writable(const struct sl_pktring_tx *ring)
 {
 	uint32_t head = sl_load_relaxed(&ring->head);
 
-	return sl_pktring_is_available(
-		ring->geo.version, pktring_slot(&ring->geo, &ring->mem, head));
+	return sl_pktring_is_available(ring->geo.version, ring->record[head].slot);
 }

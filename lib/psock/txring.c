@@ -33,6 +33,7 @@ struct send {
 	struct sl_pktring_tx *ring;
 	struct psock_dest dest;
 	uint16_t worker;
+	uint32_t lcore; /* under which slots are counted; looked up once a call */
 	bool wait;
 	uint64_t deadline; /* TSC, UINT64_MAX for none */
 	uint64_t total;
@@ -116,7 +117,7 @@ lend_request(const struct send *x, const struct sl_pktring_frame *f, struct rte_
 			return head == NULL ? -ENOBUFS : -EINVAL;
 		}
 	}
-	sl_pktring_tx_take(x->ring, rte_lcore_id());
+	sl_pktring_tx_take(x->ring, x->lcore);
 	sl_pktring_mbuf_attach(x->ring, f, body);
 	if (head != body) {
 		head->next = body;
@@ -149,7 +150,7 @@ make_packet(const struct send *x, const struct sl_pktring_frame *f, struct rte_m
 		return lend_request(x, f, m);
 	ret = copy_request(x, f, m);
 	if (ret == 0)
-		sl_pktring_tx_take(x->ring, rte_lcore_id());
+		sl_pktring_tx_take(x->ring, x->lcore);
 	return ret;
 }
 
@@ -204,10 +205,10 @@ unsend(const struct send *x, struct batch *b, uint16_t sent)
 			rte_pktmbuf_free(m);
 		}
 		if (body != NULL) {
-			sl_pktring_mbuf_cancel(x->ring, body, rte_lcore_id());
+			sl_pktring_mbuf_cancel(x->ring, body, x->lcore);
 		} else {
 			rte_pktmbuf_free(m);
-			sl_pktring_tx_untake(x->ring, rte_lcore_id());
+			sl_pktring_tx_untake(x->ring, x->lcore);
 		}
 	}
 }
@@ -237,7 +238,7 @@ transmit(struct send *x, struct batch *b)
 		x->total += b->len[i];
 		s->tx_bytes += b->len[i];
 		if (copied >> i & 1)
-			sl_pktring_tx_complete(x->ring, b->slot[i], rte_lcore_id());
+			sl_pktring_tx_complete(x->ring, b->slot[i], x->lcore);
 	}
 	s->tx_packets += sent;
 	unsend(x, b, sent);
