@@ -23,13 +23,13 @@ server_open(const struct tx_conf *conf)
 		.tx_frames = conf->frames};
 	struct sl_client_info info;
 	uint32_t blocks, block_size;
-	const char *why;
+	char why[SL_CLIENT_WHY];
 	int ret;
 
 	tx_ring_geometry(conf, &c.frame_size, &blocks, &block_size);
-	ret = sl_client_connect(&c, &client, &why);
+	ret = sl_client_connect(&c, &client, why);
 	if (ret != 0)
-		app_fail("--server %s: %s", conf->server, why != NULL ? why : sl_strerror(ret));
+		app_fail("--server %s: %s", conf->server, why[0] != '\0' ? why : sl_strerror(ret));
 	sl_client_info(client, &info);
 	return info.tx_frames;
 }

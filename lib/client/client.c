@@ -150,9 +150,9 @@ map_all(struct sl_client *c, const struct sl_pktring_answer *a, const int *fds)
 }
 
 static int
-talk(struct sl_client *c, const struct sl_pktring_hello *hello, const char **why)
+talk(struct sl_client *c, const struct sl_pktring_hello *hello, char *why)
 {
-	static __thread struct sl_pktring_answer a;
+	struct sl_pktring_answer a;
 	int fds[SL_PKTRING_FDS] = {-1, -1, -1, -1};
 	int ret;
 
@@ -161,9 +161,9 @@ talk(struct sl_client *c, const struct sl_pktring_hello *hello, const char **why
 
 	if (ret >= 0)
 		ret = answer_receive(c->fd, &a, fds);
-	if (ret < 0 && a.text[0] != '\0' && why != NULL) {
-		a.text[sizeof(a.text) - 1] = '\0';
-		*why = a.text;
+	if (ret < 0 && why != NULL) {
+		memcpy(why, a.text, SL_CLIENT_WHY);
+		why[SL_CLIENT_WHY - 1] = '\0';
 	}
 	if (ret == 0)
 		ret = map_all(c, &a, fds);
@@ -181,7 +181,7 @@ talk(struct sl_client *c, const struct sl_pktring_hello *hello, const char **why
 }
 
 int
-sl_client_connect(const struct sl_client_conf *conf, struct sl_client **out, const char **why)
+sl_client_connect(const struct sl_client_conf *conf, struct sl_client **out, char *why)
 {
 	struct sl_pktring_hello hello = {.magic = SL_PKTRING_MAGIC,
 		.type = SL_PKTRING_HELLO,
@@ -194,7 +194,7 @@ sl_client_connect(const struct sl_client_conf *conf, struct sl_client **out, con
 	struct sl_client *c;
 
 	if (why != NULL)
-		*why = NULL;
+		why[0] = '\0';
 	if (ret != 0)
 		return ret;
 	c = calloc(1, sizeof(*c));

@@ -23,6 +23,8 @@
 SL_BEGIN_DECLS
 
 #define SL_CLIENT_ANY_QUEUE UINT16_MAX
+/** Bytes of a refusal's sentence, its end included. */
+#define SL_CLIENT_WHY 96
 
 struct sl_client_conf {
 	const char *path;   /**< the port's socket */
@@ -54,12 +56,12 @@ struct sl_client;
 /**
  * Connect and get rings.
  *
- * @param why    set to a sentence on failure, if the server gave one, else to NULL; a static buffer
- *               of the calling thread. May be NULL.
+ * @param why    room for SL_CLIENT_WHY bytes: a sentence on failure, if the server gave one, else
+ *               empty. May be NULL.
  * @return       0; -EINVAL; -ENOENT, -ECONNREFUSED no server there; -EPROTO it speaks something
  *               else; -ENOMEM; or what it refused with
  */
-int sl_client_connect(const struct sl_client_conf *conf, struct sl_client **out, const char **why)
+int sl_client_connect(const struct sl_client_conf *conf, struct sl_client **out, char *why)
 	SL_MUST_CHECK;
 
 /** Hang up and unmap. NULL is allowed. Frames requested and not yet taken may be lost. */

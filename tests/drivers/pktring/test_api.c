@@ -53,11 +53,11 @@ client_open(int version, uint32_t tx, uint32_t rx)
 	struct sl_client_conf conf = {
 		.path = path, .queue = 0, .version = version, .tx_frames = tx, .rx_frames = rx};
 	struct sl_client *c = NULL;
-	const char *why;
-	int ret = sl_client_connect(&conf, &c, &why);
+	char why[SL_CLIENT_WHY];
+	int ret = sl_client_connect(&conf, &c, why);
 
 	if (ret != 0)
-		fprintf(stderr, "connect: %d %s\n", ret, why != NULL ? why : "");
+		fprintf(stderr, "connect: %d %s\n", ret, why);
 	REQUIRE(ret == 0);
 	return c;
 }
