@@ -27,7 +27,6 @@ TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..')
 sys.path.insert(0, os.path.join(TOP, 'tests', 'apps'))
 import apps  # noqa: E402  (the path comes first)
 import testpmd  # noqa: E402
-import wire  # noqa: E402
 
 SINK, FLOOD = (os.path.join(TOP, 'build', 'apps', name)
                for name in ('sluice-udp-sink', 'sluice-udp-flood'))
@@ -78,11 +77,8 @@ def veth_row(bed, seconds, *options):
 
 
 def kernel_row(bed, seconds):
-    wire.sh('ip', '-n', bed.b, 'addr', 'add', apps.V4 + '/24', 'dev', 'wb')
-    try:
+    with bed.kernel_answers():
         return veth_row(bed, seconds, '--kernel')
-    finally:
-        wire.sh('ip', '-n', bed.b, 'addr', 'del', apps.V4 + '/24', 'dev', 'wb')
 
 
 def txonly(path):
@@ -110,7 +106,7 @@ def virtio_row(bed, folder, seconds):
 
 
 def rxonly_row(folder, seconds):
-    path = f'{folder}/rxonly'
+    path = f'{folder}/rxonly{time.monotonic_ns()}'  # the socket of a killed one stays
     receiver = testpmd.Testpmd(f'net_vhost0,iface={path}', 'rxonly',
                                eal=(*testpmd.lcores(HERE, HERE), *HUGE))
     sender = None

@@ -14,6 +14,7 @@
 #include "sl_base.h"
 #include "sl_errno.h"
 
+#include "../common/app.h"
 #include "bench.h"
 
 /* Some spin: leave the rest of a large machine alone. */
@@ -96,6 +97,7 @@ start_by_itself(char *program)
 		args[n++] = prefix;
 	}
 	args[n] = NULL;
+	atexit(app_runtime_dir_remove);
 	return rte_eal_init(n, args) < 0 ? sl_rte_error() : 0;
 }
 

@@ -331,7 +331,8 @@ load_read(struct load *l, uint64_t *now)
 	*now = rte_rdtsc();
 	if (n == 0)
 		return 0;
-	latency_add(&l->latency, stamps, n, *now);
+	if (*now <= l->until)
+		latency_add(&l->latency, stamps, n, *now);
 	l->read += n;
 	sl_udpq_free_mbufs(bufs, n);
 	return n;

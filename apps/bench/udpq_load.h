@@ -89,8 +89,9 @@ struct load {
 	uint64_t bytes;
 	uint64_t disorder; /* datagrams that were not their flow's next */
 	uint8_t *user;	   /* SL_UDPQ_BURST_MAX buffers */
-	struct hist
-		latency; /* of this slice: TSC cycles from append to the end of the reader's turn */
+	uint64_t until;	   /* TSC: turns that end later, or were held up beyond, tell no latency */
+	/* Of this slice, in TSC cycles, from append to the end of the reader's turn. */
+	struct hist latency;
 };
 
 /** The pool for loads on that many lcores: payload written, room for a node. NULL on failure. */

@@ -164,12 +164,16 @@ payload_verify(struct mem *mem)
 {
 	uint32_t flow = 0;
 	bool right;
+	int n;
 
 	buffers_clear(mem);
 	right = payload_right(mem, turn_loop(mem), &flow);
 	buffers_clear(mem);
 	mem->packets[ROW_STACK] = BURST;
-	right = right && payload_right(mem, stack_turn(mem->stack), &flow);
+	n = stack_turn(mem->stack);
+	for (int i = 0; i < n; i++)
+		mem->buffer[i].len = stack_length(mem->stack, i);
+	right = right && payload_right(mem, n, &flow);
 	if (right)
 		return 0;
 	fprintf(stderr, "sluice-bench: check failed: %s: payload is not what was sent\n", MEM_CASE);

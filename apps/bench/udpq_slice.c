@@ -128,16 +128,16 @@ workers_here(const struct job *jobs, unsigned int n)
 static void
 reader_run(const struct job *own, uint64_t start, struct slice_result *r)
 {
-	uint64_t last = start, now = start;
+	uint64_t end = start + own->cycles, last = start, now = start;
 	uint64_t before = own->load->read;
 	uint16_t n;
 
-	while (now - start < own->cycles) {
+	while (now < end) {
 		if (own->load->shape.same)
 			produce(own);
 		for (int i = 0; i < TURNS_MAX; i++) {
 			n = load_read(own->load, &now);
-			r->busy += n > 0 ? now - last : 0;
+			r->busy += n > 0 && now <= end ? now - last : 0;
 			last = now;
 			if (n == 0)
 				break;
@@ -169,6 +169,7 @@ slice_run(struct load *l, uint64_t cycles, struct slice_result *result)
 		rte_delay_us_sleep(20);
 	before = thread_seconds();
 	now = rte_rdtsc();
+	l->until = now + cycles;
 	sl_store_release(&start, now); /* BN1 */
 	reader_run(&own, now, result);
 	before = thread_seconds() - before;

@@ -23,7 +23,6 @@ struct stack {
 	struct sl_udp *udp;
 	struct sl_udp_sock *sock;
 	uint16_t port;
-	struct loop_buffer *buffer;
 	struct mmsghdr msg[LOOP_BURST];
 	struct iovec iov[LOOP_BURST];
 };
@@ -60,8 +59,8 @@ socket_make(struct stack *s, struct rte_mempool *pool)
 }
 
 int
-stack_create(
-	uint16_t port, struct rte_mempool *pool, struct loop_buffer *buffer, struct stack **out)
+stack_create(uint16_t port, struct rte_mempool *pool, const struct loop_buffer *buffer,
+	struct stack **out)
 {
 	struct stack *s = calloc(1, sizeof(*s));
 	int ret;
@@ -69,7 +68,6 @@ stack_create(
 	if (s == NULL)
 		return -ENOMEM;
 	s->port = port;
-	s->buffer = buffer;
 	for (int i = 0; i < LOOP_BURST; i++) {
 		s->iov[i] = (struct iovec){.iov_base = buffer[i].data, .iov_len = buffer[i].size};
 		s->msg[i].msg_hdr = (struct msghdr){.msg_iov = &s->iov[i], .msg_iovlen = 1};
@@ -104,14 +102,15 @@ stack_destroy(struct stack *s)
 int
 stack_turn(struct stack *s)
 {
-	int n;
-
 	if (sl_inet_poll(s->inet, WORKER, s->port, 0) == 0)
 		return 0;
-	n = sl_udp_recvmmsg(s->sock, s->msg, LOOP_BURST, MSG_DONTWAIT, NULL);
-	for (int i = 0; i < n; i++)
-		s->buffer[i].len = s->msg[i].msg_len;
-	return n;
+	return sl_udp_recvmmsg(s->sock, s->msg, LOOP_BURST, MSG_DONTWAIT, NULL);
+}
+
+uint32_t
+stack_length(const struct stack *s, int i)
+{
+	return s->msg[i].msg_len;
 }
 
 bool

@@ -100,6 +100,10 @@ void app_eal_start(int eal_argc, char **eal_argv, const struct app_eal_conf *con
 /** Was EAL set up here, over an interface? */
 bool app_eal_own(void);
 
+/** Remove what an EAL that was started under the prefix "sluice-..." leaves in the file system. For
+ * atexit; EAL need not be running any more. */
+void app_runtime_dir_remove(void);
+
 /** Number of processors that this process may use. */
 unsigned int app_cpus(void);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Sluice developers
  */
-#include <ftw.h>
 #include <glob.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -88,23 +87,11 @@ find_crowd(bool with_kernel)
 	return with_kernel && rte_lcore_count() >= app_cpus();
 }
 
-static int
-remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 static void
 remove_runtime_dir(void)
 {
-	const char *dir = rte_eal_get_runtime_dir();
-
-	/* The name ends in our process id, so nobody else's files are in it. */
-	if (own_eal && dir != NULL && strstr(dir, "/sluice-") != NULL)
-		nftw(dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+	if (own_eal)
+		app_runtime_dir_remove();
 }
 
 /* Are enough hugepages of one size free? */

@@ -33,6 +33,14 @@ join(int fd, const char *iface, int ifindex, unsigned short type, const char *wh
 		app_fail("--iface %s does not receive %s: %s.", iface, what, sl_strerror(ret));
 }
 
+static void
+fail_privilege(const char *iface, const char *what)
+{
+	app_fail("--iface %s needs the %s privilege: run as root, or once "
+		 "\"setcap cap_net_raw,cap_net_admin+ep\" on this program.",
+		iface, what);
+}
+
 void
 iface_check(const char *iface, bool promiscuous, bool group)
 {
@@ -49,14 +57,16 @@ iface_check(const char *iface, bool promiscuous, bool group)
 	/* Protocol 0: hears nothing. It holds the memberships, which end with the process. */
 	fd = sl_sys(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0));
 	if (fd == -EPERM)
-		app_fail("--iface %s needs the CAP_NET_RAW privilege: run as root, or once "
-			 "\"setcap cap_net_raw+ep\" on this program.",
-			iface);
+		fail_privilege(iface, "CAP_NET_RAW");
 	if (fd < 0)
 		app_fail("--iface %s: no packet socket: %s.", iface, sl_strerror(fd));
 	memcpy(ifr.ifr_name, iface, strlen(iface));
 	if (ioctl(fd, SIOCGIFFLAGS, &ifr) == 0 && (ifr.ifr_flags & IFF_UP) == 0)
 		app_fail("--iface %s is down: \"ip link set %s up\" first.", iface, iface);
+	/* net_af_packet sets the MAC address that is there once more when it starts, which takes
+	 * the same privilege as setting the flags that are there. */
+	if (sl_sys(ioctl(fd, SIOCSIFFLAGS, &ifr)) == -EPERM)
+		fail_privilege(iface, "CAP_NET_ADMIN");
 	if (ioctl(fd, SIOCGIFHWADDR, &ifr) == 0 && ifr.ifr_hwaddr.sa_family != ARPHRD_ETHER)
 		app_fail("--iface %s does not carry Ethernet frames.", iface);
 	if (promiscuous)

@@ -109,6 +109,7 @@ struct sink {
 	uint64_t missed;
 	uint32_t rows; /**< printed so far */
 	bool partial_said;
+	bool network_said;
 	void *bad; /**< memory that may not be touched */
 	struct mmsghdr msgs[SINK_BATCH_MAX];
 	struct iovec iov[SINK_BATCH_MAX];

@@ -59,11 +59,11 @@ inet_arp_ask(struct inet_worker *w, struct inet_port *port, struct inet_wport *w
 	const struct sl_addr *addr, const uint8_t *mac)
 {
 	const struct inet_addr *src = inet_port_source(port, addr);
-	struct arp arp = {.op = ARP_REQUEST, .target_ip = sl_addr_to_v4(addr)};
+	struct arp arp = {.op = ARP_REQUEST, .target_ip = inet_to_v4(addr)};
 
 	if (src == NULL)
 		return; /* the addresses of the port are all IPv6: there is nobody to ask as */
-	arp.sender_ip = sl_addr_to_v4(&src->addr);
+	arp.sender_ip = inet_to_v4(&src->addr);
 	arp_output(w, port, wport, &arp, mac != NULL ? mac : broadcast_mac);
 }
 
@@ -71,7 +71,7 @@ void
 inet_arp_announce(struct inet_worker *w, struct inet_port *port, struct inet_wport *wport,
 	const struct sl_addr *addr)
 {
-	uint32_t ip = sl_addr_to_v4(addr);
+	uint32_t ip = inet_to_v4(addr);
 	struct arp arp = {.op = ARP_REQUEST, .sender_ip = ip, .target_ip = ip};
 
 	arp_output(w, port, wport, &arp, broadcast_mac);
@@ -115,7 +115,7 @@ inet_arp_input(struct inet_rx *rx, struct inet_pkt *p)
 	struct sl_addr target;
 	struct arp arp, reply;
 	uint64_t head;
-	bool for_us;
+	bool for_us, own;
 
 	if (p->head_len < p->l2_len + ARP_LEN)
 		return SL_RX_ARP_BAD;
@@ -133,7 +133,9 @@ inet_arp_input(struct inet_rx *rx, struct inet_pkt *p)
 	target = sl_addr_v4(arp.target_ip);
 	for_us = inet_port_is_local(rx->port, &target);
 	learn(rx, &arp, for_us, p->l2_group);
-	if (for_us && arp.op == ARP_REQUEST) {
+	/* A switch may send our own announcement back: no answer to that. */
+	own = memcmp(arp.sender_mac, rx->port->mac.addr_bytes, RTE_ETHER_ADDR_LEN) == 0;
+	if (for_us && arp.op == ARP_REQUEST && !own) {
 		reply = (struct arp){.op = ARP_REPLY,
 			.sender_ip = arp.target_ip,
 			.target_mac = arp.sender_mac,

@@ -133,10 +133,14 @@ input_general(struct inet_rx *rx, struct rte_mbuf *m)
 {
 	const struct inet_port *port = rx->port;
 	uint8_t *head = rx->head[rx->dgrams];
-	struct inet_pkt p = {.m = m, .head = head, .end = m->pkt_len};
+	struct inet_pkt p = {.m = m, .head = head};
 	enum sl_outcome outcome;
 	uint16_t type;
 
+	/* Bounds come from the segments themselves, not from a sum that a driver may have got
+	 * wrong. */
+	for (const struct rte_mbuf *s = m; s != NULL; s = s->next)
+		p.end += s->data_len;
 	p.head_len = (uint16_t)inet_mbuf_read(m, 0, head, INET_HEAD);
 	if (p.head_len < RTE_ETHER_HDR_LEN)
 		return SL_RX_ETH_SHORT;
@@ -257,7 +261,9 @@ inet_input(struct sl_inet *inet, uint16_t worker, struct inet_port *port, struct
 	rx.bcast4 = rx.wport->bcast4;
 	rx.dgrams = 0;
 	rx.frees = 0;
-	rx.many4 = sl_load_relaxed(&port->count4) > 1;
+	/* With any_dst the address hit last need not be one of the port's, whose broadcast addresses
+	 * must not send all the same. */
+	rx.many4 = port->any_dst || sl_load_relaxed(&port->count4) > 1;
 	rx.losses = false;
 	/* No frame is long enough for the fast path of a port in a VLAN. */
 	rx.fast_len = port->vids_count == 0 ? FAST_IP4 : UINT32_MAX;

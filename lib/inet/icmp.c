@@ -146,7 +146,7 @@ error_input(struct inet_rx *rx, const struct inet_pkt *p, const uint8_t *icmp, u
 	struct sl_inet_error e = {.error = info->error, .hard = info->hard};
 	bool ours, good;
 
-	if (sl_addr_is_v4(&p->dst))
+	if (inet_is_v4(&p->dst))
 		good = parse_quote4(icmp + ICMP_HDR, len - ICMP_HDR, &e.flow, &ours);
 	else
 		good = parse_quote6(icmp + ICMP_HDR, len - ICMP_HDR, &e.flow, &ours);
@@ -186,7 +186,7 @@ writable(struct inet_rx *rx, struct rte_mbuf *m)
 static unsigned int
 echo(struct inet_rx *rx, struct inet_pkt *p, uint8_t reply_type)
 {
-	bool v4 = sl_addr_is_v4(&p->dst);
+	bool v4 = inet_is_v4(&p->dst);
 	uint32_t len = p->end - p->l4_off;
 	struct inet_ip_out out = {.src = p->dst,
 		.dst = p->src,
@@ -304,7 +304,7 @@ struct error_out {
 static void
 error_output(struct inet_rx *rx, const struct error_out *e)
 {
-	bool v4 = sl_addr_is_v4(&e->dst);
+	bool v4 = inet_is_v4(&e->dst);
 	struct inet_ip_out out = {.src = e->src,
 		.dst = e->dst,
 		.ttl = INET_TTL,
@@ -359,8 +359,7 @@ inet_icmp_error(
 		.off = p->l2_len,
 		.len = p->end - p->l2_len};
 	/* RFC 4443, 2.4: this one may be sent about a packet to a group. */
-	bool group_ok =
-		!sl_addr_is_v4(&p->dst) && type == ICMP6_PARAM && code == ICMP6_PARAM_OPTION;
+	bool group_ok = !inet_is_v4(&p->dst) && type == ICMP6_PARAM && code == ICMP6_PARAM_OPTION;
 
 	if (!answerable(p) || ((p->dst_group || p->l2_group) && !group_ok))
 		return;
@@ -386,7 +385,7 @@ inet_icmp_port_unreachable(struct inet_rx *rx, uint16_t i)
 
 	memcpy(e.dst.b, d->src, sizeof(e.dst.b));
 	memcpy(e.src.b, d->dst, sizeof(e.src.b));
-	v4 = sl_addr_is_v4(&e.dst);
+	v4 = inet_is_v4(&e.dst);
 	if ((rx->in_head >> i & 1) != 0) {
 		l2 = rx->l2_len[i];
 		e.head_len = rx->l3_len[i] + 8u; /* UDP header included */
@@ -400,10 +399,10 @@ inet_icmp_port_unreachable(struct inet_rx *rx, uint16_t i)
 	e.head = frame + l2;
 	e.type = v4 ? ICMP4_UNREACH : ICMP6_UNREACH;
 	e.code = v4 ? ICMP4_UNREACH_PORT : ICMP6_UNREACH_PORT;
-	if ((rx->l2_group >> i & 1) != 0 || (e.mac[0] & 1) != 0 || sl_addr_is_multicast(&e.src))
+	if ((rx->l2_group >> i & 1) != 0 || (e.mac[0] & 1) != 0 || inet_is_multicast(&e.src))
 		return;
-	if (v4 && (sl_addr_to_v4(&e.src) == UINT32_MAX ||
-			  inet_port_is_broadcast4(rx->port, sl_addr_to_v4(&e.src))))
+	if (v4 && (inet_to_v4(&e.src) == UINT32_MAX ||
+			  inet_port_is_broadcast4(rx->port, inet_to_v4(&e.src))))
 		return;
 	if (take_token(rx->inet, rx->w))
 		error_output(rx, &e);

@@ -11,6 +11,8 @@
  * IN1: control calls fill a port or an address and then publish it by a count or a pointer; workers
  * acquire that and see it whole. Nothing published is ever changed in place except atomic words.
  */
+#include <string.h>
+
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
@@ -103,7 +105,16 @@ struct inet_hop {
 	bool set;
 };
 
+/* A destination's route as a worker remembers it (o). Valid while the stack's routes stay. */
+struct inet_path {
+	struct sl_addr dst;
+	struct sl_addr hop;
+	struct inet_port *port; /* NULL: nothing remembered */
+	uint32_t routes;
+};
+
 #define INET_HOPS 64u
+#define INET_PATHS 64u
 
 struct inet_worker {
 	uint64_t received SL_CACHE_ALIGNED; /* (o), read by anyone */
@@ -115,6 +126,7 @@ struct inet_worker {
 	uint64_t tokens; /* ICMP errors that may be sent, in 1/NSEC_PER_SEC of one */
 	uint64_t tokens_ns;
 	struct inet_hop hop[INET_HOPS];
+	struct inet_path path[INET_PATHS];
 	uint8_t guard[SL_CACHE_GUARD];
 };
 
@@ -133,7 +145,8 @@ struct sl_inet {
 	struct rte_rcu_qsbr *rcu;
 	struct inet_neigh_table *neigh;
 
-	uint32_t port_count;			   /* (a) IN1 */
+	uint32_t routes;     /* (a) IN1; counts changes of what routes go by */
+	uint32_t port_count; /* (a) IN1 */
 	struct inet_port *port[SL_INET_PORTS_MAX]; /* (c) once counted */
 	struct inet_port *by_id[RTE_MAX_ETHPORTS]; /* (a) IN1 */
 };
@@ -216,6 +229,45 @@ inet_put16(uint8_t *p, uint16_t v)
 {
 	p[0] = (uint8_t)(v >> 8);
 	p[1] = (uint8_t)v;
+}
+
+/* The same as their namesakes in sl_inet.h, without a call: the public ones may be interposed. */
+static inline bool
+inet_is_v4(const struct sl_addr *a)
+{
+	uint64_t high;
+	uint32_t middle;
+
+	memcpy(&high, a->b, sizeof(high));
+	memcpy(&middle, a->b + 8, sizeof(middle));
+	return high == 0 && middle == rte_cpu_to_be_32(0xffff);
+}
+
+static inline uint32_t
+inet_to_v4(const struct sl_addr *a)
+{
+	uint32_t be;
+
+	memcpy(&be, a->b + 12, sizeof(be));
+	return be;
+}
+
+static inline bool
+inet_is_multicast(const struct sl_addr *a)
+{
+	return inet_is_v4(a) ? (a->b[12] & 0xf0) == 0xe0 : a->b[0] == 0xff;
+}
+
+static inline bool
+inet_is_link_local(const struct sl_addr *a)
+{
+	return a->b[0] == 0xfe && (a->b[1] & 0xc0) == 0x80;
+}
+
+static inline bool
+inet_addr_equal(const struct sl_addr *a, const struct sl_addr *b)
+{
+	return memcmp(a, b, sizeof(*a)) == 0;
 }
 
 static inline uint32_t

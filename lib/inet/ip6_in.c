@@ -17,11 +17,11 @@ source_ok(const struct inet_pkt *p)
 {
 	static const struct sl_addr loopback = {{[15] = 1}};
 
-	if (sl_addr_is_multicast(&p->src) || memcmp(&p->src, &loopback, sizeof(loopback)) == 0)
+	if (inet_is_multicast(&p->src) || memcmp(&p->src, &loopback, sizeof(loopback)) == 0)
 		return false;
 	/* RFC 4291: ::ffff:0:0/96 stands for IPv4 nodes inside a host and is not for the wire. It
 	 * would look like IPv4 to everybody above. */
-	return !sl_addr_is_v4(&p->src) && memcmp(&p->src, &p->dst, sizeof(p->src)) != 0;
+	return !inet_is_v4(&p->src) && memcmp(&p->src, &p->dst, sizeof(p->src)) != 0;
 }
 
 /* Our address in whatever state, all nodes, or the solicited-node group of an address of ours. */
@@ -32,7 +32,7 @@ dst_ok(const struct inet_rx *rx, struct inet_pkt *p)
 	const struct inet_addr *a;
 	uint32_t n;
 
-	p->dst_group = sl_addr_is_multicast(&p->dst);
+	p->dst_group = inet_is_multicast(&p->dst);
 	if (!p->dst_group) {
 		a = inet_port_addr(port, &p->dst);
 		if (a == NULL &&
@@ -49,8 +49,7 @@ dst_ok(const struct inet_rx *rx, struct inet_pkt *p)
 	for (uint32_t i = 0; i < n; i++) {
 		struct sl_addr group = inet_solicited_node(&port->addr[i].addr);
 
-		if (!sl_addr_is_v4(&port->addr[i].addr) &&
-			memcmp(&p->dst, &group, sizeof(group)) == 0)
+		if (!inet_is_v4(&port->addr[i].addr) && memcmp(&p->dst, &group, sizeof(group)) == 0)
 			return true;
 	}
 	return false;

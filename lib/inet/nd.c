@@ -116,6 +116,7 @@ parse_options(const uint8_t *icmp, uint32_t at, uint32_t len, uint8_t want, cons
 {
 	*lla = NULL;
 	while (at < len) {
+		struct rte_ether_addr mac;
 		uint32_t size;
 
 		if (at + 2 > len)
@@ -123,8 +124,9 @@ parse_options(const uint8_t *icmp, uint32_t at, uint32_t len, uint8_t want, cons
 		size = icmp[at + 1] * 8u;
 		if (size == 0 || size > len - at)
 			return false;
-		/* Longer ones belong to other link layers. A group address is nobody's own. */
-		if (icmp[at] == want && size == OPT_LLA_LEN && (icmp[at + 2] & 1) == 0)
+		/* Longer ones belong to other link layers. A group address is nobody's own, nor is zero. */
+		memcpy(&mac, icmp + at + 2, sizeof(mac)); /* the shortest option has them */
+		if (icmp[at] == want && size == OPT_LLA_LEN && rte_is_valid_assigned_ether_addr(&mac))
 			*lla = icmp + at + 2;
 		at += size;
 	}
@@ -163,8 +165,7 @@ solicitation(struct inet_rx *rx, const struct inet_pkt *p, const uint8_t *icmp, 
 
 	memcpy(target.b, icmp + ND_TARGET, sizeof(target.b));
 	group = inet_solicited_node(&target);
-	if (sl_addr_is_multicast(&target) ||
-		!parse_options(icmp, ND_LEN, len, OPT_SOURCE_LLA, &lla))
+	if (inet_is_multicast(&target) || !parse_options(icmp, ND_LEN, len, OPT_SOURCE_LLA, &lla))
 		return SL_RX_ND_BAD;
 	if (probe && (lla != NULL || memcmp(&p->dst, &group, sizeof(group)) != 0))
 		return SL_RX_ND_BAD;
@@ -178,7 +179,7 @@ solicitation(struct inet_rx *rx, const struct inet_pkt *p, const uint8_t *icmp, 
 			inet_addr_conflict(rx->inet, a);
 		return SL_RX_ND;
 	}
-	if (lla != NULL)
+	if (lla != NULL && inet_port_addr(rx->port, &p->src) == NULL)
 		inet_neigh_hear(rx->inet, rx->worker, rx->port, &p->src, lla,
 			INET_HEAR_CREATE | INET_HEAR_OVERRIDE);
 	answer(rx, p, &target);
@@ -194,8 +195,7 @@ advertisement(struct inet_rx *rx, const struct inet_pkt *p, const uint8_t *icmp,
 	const uint8_t *lla;
 
 	memcpy(target.b, icmp + ND_TARGET, sizeof(target.b));
-	if (sl_addr_is_multicast(&target) ||
-		!parse_options(icmp, ND_LEN, len, OPT_TARGET_LLA, &lla))
+	if (inet_is_multicast(&target) || !parse_options(icmp, ND_LEN, len, OPT_TARGET_LLA, &lla))
 		return SL_RX_ND_BAD;
 	if (p->dst_group && (icmp[4] & NA_SOLICITED) != 0)
 		return SL_RX_ND_BAD;

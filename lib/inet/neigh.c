@@ -181,7 +181,7 @@ evict_locked(struct inet_neigh_table *t, struct inet_worker *w)
 
 		t->hand = t->hand + 1 < t->entries ? t->hand + 1 : 0;
 		if (e->state == NEIGH_STALE &&
-			w->now_ns - sl_load_relaxed(&e->used_ns) >= NEIGH_LIVE_NS) {
+			w->now_ns >= sl_load_relaxed(&e->used_ns) + NEIGH_LIVE_NS) {
 			neigh_forget_locked(t, e, w);
 			return;
 		}
@@ -236,14 +236,14 @@ send_to(struct sl_inet *inet, uint16_t worker, struct inet_port *port, const str
 
 	neigh_mac(word, mac);
 	inet_eth_output(&inet->worker[worker], port, &port->workers[worker], m, mac,
-		sl_addr_is_v4(hop) ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6);
+		inet_is_v4(hop) ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6);
 }
 
 static void
 ask(struct inet_worker *w, struct inet_port *port, struct inet_wport *wport,
 	const struct sl_addr *addr, const uint8_t *mac)
 {
-	if (sl_addr_is_v4(addr))
+	if (inet_is_v4(addr))
 		inet_arp_ask(w, port, wport, addr, mac);
 	else
 		inet_nd_ask(w, port, wport, addr, mac);

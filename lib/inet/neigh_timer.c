@@ -131,7 +131,7 @@ send_asks(struct inet_worker *w, struct inet_port *port, struct inet_wport *wpor
 	for (uint32_t i = 0; i < asks->n; i++) {
 		const struct sl_addr *addr = &asks->a[i].addr;
 		const uint8_t *mac = asks->a[i].kind == ASK_ONE ? asks->a[i].mac : NULL;
-		bool v4 = sl_addr_is_v4(addr);
+		bool v4 = inet_is_v4(addr);
 
 		if (asks->a[i].kind == ASK_ANNOUNCE && v4)
 			inet_arp_announce(w, port, wport, addr);

@@ -12,7 +12,8 @@
 #define IP4_HDR 20u
 #define IP6_HDR 40u
 #define UDP_HDR 8u
-#define IP4_DF 0x4000
+#define IP4_DF 0x4000u
+#define SHORT_PAYLOAD 128u
 
 /* Let the driver check and complete the packets' offloads; what it refuses is lost. Returns how
  * many are left. */
@@ -89,7 +90,10 @@ inet_eth_output(struct inet_worker *w, struct inet_port *port, struct inet_wport
 	uint8_t *h = (uint8_t *)rte_pktmbuf_prepend(m, port->l2_len);
 
 	SL_DEBUG_ASSERT(h != NULL);
-	memcpy(h, port->l2, port->l2_len);
+	if (SL_LIKELY(port->l2_len == RTE_ETHER_HDR_LEN))
+		memcpy(h, port->l2, RTE_ETHER_HDR_LEN); /* of a length that the compiler knows */
+	else
+		memcpy(h, port->l2, port->l2_len);
 	memcpy(h, mac, RTE_ETHER_ADDR_LEN);
 	inet_put16(h + port->l2_len - 2, type);
 	m->l2_len = port->l2_len;
@@ -120,31 +124,30 @@ inet_pseudo_sum(const struct sl_addr *src, const struct sl_addr *dst, uint8_t pr
 	return sum + words[0] + words[1] + words[2] + words[3];
 }
 
+/* Words are summed before they are stored: a load that spans several fresh stores would wait. */
 static void
 ip4_prepend(struct inet_worker *w, const struct inet_port *port, struct rte_mbuf *m,
 	const struct inet_ip_out *out)
 {
-	uint8_t *h = (uint8_t *)rte_pktmbuf_prepend(m, IP4_HDR);
+	uint32_t len = m->pkt_len + IP4_HDR, word[5];
+	char *h = rte_pktmbuf_prepend(m, IP4_HDR);
 	uint16_t sum;
 
 	SL_DEBUG_ASSERT(h != NULL);
-	h[0] = 0x45;
-	h[1] = out->tos;
-	inet_put16(h + 2, (uint16_t)m->pkt_len);
-	inet_put16(h + 4, w->ip_id++);
-	inet_put16(h + 6, IP4_DF);
-	h[8] = out->ttl;
-	h[9] = out->proto;
-	inet_put16(h + 10, 0);
-	memcpy(h + 12, out->src.b + 12, 4);
-	memcpy(h + 16, out->dst.b + 12, 4);
+	word[0] = rte_cpu_to_be_32(UINT32_C(0x45000000) | (uint32_t)out->tos << 16 | len);
+	word[1] = rte_cpu_to_be_32((uint32_t)w->ip_id++ << 16 | IP4_DF);
+	word[2] = rte_cpu_to_be_32((uint32_t)out->ttl << 24 | (uint32_t)out->proto << 16);
+	word[3] = inet_to_v4(&out->src);
+	word[4] = inet_to_v4(&out->dst);
 	m->l3_len = IP4_HDR;
 	if (port->tx_ip_cksum) {
 		m->ol_flags |= RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM;
-		return;
+	} else {
+		sum = (uint16_t)~inet_fold(
+			(uint64_t)word[0] + word[1] + word[2] + word[3] + word[4]);
+		word[2] |= rte_cpu_to_be_32(rte_be_to_cpu_16(sum));
 	}
-	sum = (uint16_t)~inet_fold(inet_sum(h, IP4_HDR));
-	memcpy(h + 10, &sum, sizeof(sum));
+	memcpy(h, word, sizeof(word));
 }
 
 static void
@@ -168,43 +171,52 @@ void
 inet_ip_prepend(struct inet_worker *w, const struct inet_port *port, struct rte_mbuf *m,
 	const struct inet_ip_out *out)
 {
-	if (sl_addr_is_v4(&out->dst))
+	if (inet_is_v4(&out->dst))
 		ip4_prepend(w, port, m, out);
 	else
 		ip6_prepend(m, out);
 }
 
+static uint64_t
+payload_sum(const struct rte_mbuf *m)
+{
+	/* There is headroom in front, as the short sum needs. */
+	if (SL_LIKELY(m->nb_segs == 1 && m->data_len <= SHORT_PAYLOAD))
+		return inet_sum_short(rte_pktmbuf_mtod(m, const char *), m->data_len);
+	return inet_sum_mbuf(m, 0, m->pkt_len);
+}
+
 static void
 udp_prepend(const struct inet_port *port, struct rte_mbuf *m, const struct sl_inet_flow *flow)
 {
-	bool v4 = sl_addr_is_v4(&flow->dst);
-	uint8_t *h = (uint8_t *)rte_pktmbuf_prepend(m, UDP_HDR);
-	uint64_t pseudo;
+	uint32_t len = m->pkt_len + UDP_HDR, word[2];
+	uint64_t pseudo = inet_pseudo_sum(&flow->src, &flow->dst, IPPROTO_UDP, len);
 	uint16_t sum;
+	char *h;
 
-	SL_DEBUG_ASSERT(h != NULL);
-	memcpy(h, &flow->sport, 2);
-	memcpy(h + 2, &flow->dport, 2);
-	inet_put16(h + 4, (uint16_t)m->pkt_len);
-	inet_put16(h + 6, 0);
-	pseudo = inet_pseudo_sum(&flow->src, &flow->dst, IPPROTO_UDP, m->pkt_len);
+	memcpy(&word[0], &flow->sport, 4); /* dport follows */
+	word[1] = rte_cpu_to_be_32(len << 16);
 	if (port->tx_udp_cksum) {
 		/* The hardware adds the rest to what the field holds. */
 		m->ol_flags |= RTE_MBUF_F_TX_UDP_CKSUM;
-		m->ol_flags |= v4 ? RTE_MBUF_F_TX_IPV4 : RTE_MBUF_F_TX_IPV6;
+		m->ol_flags |= inet_is_v4(&flow->dst) ? RTE_MBUF_F_TX_IPV4 : RTE_MBUF_F_TX_IPV6;
 		sum = inet_fold(pseudo);
 	} else {
-		sum = (uint16_t)~inet_fold(pseudo + inet_sum_mbuf(m, 0, m->pkt_len));
+		pseudo = inet_add64(pseudo + word[0] + word[1], payload_sum(m));
+		sum = (uint16_t)~inet_fold(pseudo);
 		if (sum == 0)
 			sum = UINT16_MAX; /* zero would say: no checksum */
 	}
-	memcpy(h + 6, &sum, sizeof(sum));
+	word[1] |= rte_cpu_to_be_32(rte_be_to_cpu_16(sum));
+	h = rte_pktmbuf_prepend(m, UDP_HDR);
+	SL_DEBUG_ASSERT(h != NULL);
+	memcpy(h, word, sizeof(word));
 }
 
 static void
 group_mac(const struct sl_addr *dst, uint8_t *mac)
 {
-	if (sl_addr_is_v4(dst)) {
+	if (inet_is_v4(dst)) {
 		memcpy(mac, (const uint8_t[]){0x01, 0x00, 0x5e}, 3);
 		mac[3] = dst->b[13] & 0x7f;
 		memcpy(mac + 4, dst->b + 14, 2);
@@ -215,17 +227,42 @@ group_mac(const struct sl_addr *dst, uint8_t *mac)
 }
 
 static int
-output_check(
-	const struct inet_port *port, const struct sl_inet_flow *flow, const struct rte_mbuf *m)
+find_path(struct sl_inet *inet, const struct sl_inet_flow *flow, struct inet_path *path)
 {
-	bool v4 = sl_addr_is_v4(&flow->dst);
-	uint32_t be = sl_addr_to_v4(&flow->dst);
+	bool v4 = inet_is_v4(&flow->dst);
+	uint32_t be = inet_to_v4(&flow->dst);
+	int ret;
 
-	if (v4 && (be == UINT32_MAX || inet_port_is_broadcast4(port, be)))
+	if (v4 && be == UINT32_MAX)
 		return -EACCES;
-	if (m->pkt_len + UDP_HDR + (v4 ? IP4_HDR : IP6_HDR) > port->mtu)
-		return -EMSGSIZE;
-	return 0;
+	/* Read first: a change from here on makes what is found out of date, not wrong. */
+	path->routes = sl_load_acquire(&inet->routes); /* IN1 */
+	ret = inet_route(inet, &flow->dst, &flow->src, &path->port, &path->hop);
+	if (ret == 0 && v4 && inet_port_is_broadcast4(path->port, be))
+		ret = -EACCES;
+	path->dst = flow->dst;
+	return ret;
+}
+
+/* Route of a flow, remembered by destination. Those that depend on the source address as well are
+ * looked up each time. */
+static int
+recall_path(struct sl_inet *inet, struct inet_worker *w, const struct sl_inet_flow *flow,
+	struct inet_path *path)
+{
+	const uint8_t *b = flow->dst.b;
+	struct inet_path *p = &w->path[(b[15] ^ b[14] ^ b[13]) % INET_PATHS];
+	int ret;
+
+	if (SL_LIKELY(p->port != NULL && inet_addr_equal(&p->dst, &flow->dst) &&
+		      p->routes == sl_load_acquire(&inet->routes))) { /* IN1 */
+		*path = *p;
+		return 0;
+	}
+	ret = find_path(inet, flow, path);
+	if (ret == 0 && !inet_is_multicast(&flow->dst) && !inet_is_link_local(&flow->dst))
+		*p = *path;
+	return ret;
 }
 
 int
@@ -233,36 +270,34 @@ sl_inet_udp_output(
 	struct sl_inet *inet, uint16_t worker, const struct sl_inet_flow *flow, struct rte_mbuf *m)
 {
 	struct inet_worker *w = &inet->worker[worker];
+	bool v4 = inet_is_v4(&flow->dst);
 	struct inet_ip_out out;
-	struct inet_port *port;
-	struct sl_addr hop;
+	struct inet_path path;
 	uint8_t mac[6];
 	int ret;
 
 	if (flow->dport == 0)
 		return -EINVAL;
-	if (sl_addr_is_v4(&flow->dst) && sl_addr_to_v4(&flow->dst) == UINT32_MAX)
-		return -EACCES;
-	ret = inet_route(inet, &flow->dst, &flow->src, &port, &hop);
-	if (ret == 0)
-		ret = output_check(port, flow, m);
-	else
-		inet_count(w, SL_TX_NO_ROUTE, 1);
-	if (ret != 0)
+	ret = recall_path(inet, w, flow, &path);
+	if (SL_UNLIKELY(ret != 0)) {
+		inet_count(w, SL_TX_NO_ROUTE, ret == -ENETUNREACH);
 		return ret;
+	}
+	if (m->pkt_len + UDP_HDR + (v4 ? IP4_HDR : IP6_HDR) > path.port->mtu)
+		return -EMSGSIZE;
 	out = (struct inet_ip_out){.src = flow->src,
 		.dst = flow->dst,
 		.proto = IPPROTO_UDP,
 		.ttl = flow->ttl != 0 ? flow->ttl : INET_TTL,
 		.tos = flow->tos};
-	udp_prepend(port, m, flow);
-	inet_ip_prepend(w, port, m, &out);
-	if (SL_UNLIKELY(sl_addr_is_multicast(&flow->dst))) {
+	udp_prepend(path.port, m, flow);
+	inet_ip_prepend(w, path.port, m, &out);
+	if (SL_UNLIKELY(inet_is_multicast(&flow->dst))) {
 		group_mac(&flow->dst, mac);
-		inet_eth_output(w, port, &port->workers[worker], m, mac,
-			sl_addr_is_v4(&flow->dst) ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6);
+		inet_eth_output(w, path.port, &path.port->workers[worker], m, mac,
+			v4 ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6);
 	} else {
-		inet_neigh_output(inet, worker, port, &hop, m);
+		inet_neigh_output(inet, worker, path.port, &path.hop, m);
 	}
 	return 0;
 }

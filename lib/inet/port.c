@@ -17,9 +17,9 @@ inet_prefix_match(const struct sl_addr *a, const struct sl_addr *b, uint8_t pref
 {
 	uint8_t whole, mask;
 
-	if (sl_addr_is_v4(a) != sl_addr_is_v4(b))
+	if (inet_is_v4(a) != inet_is_v4(b))
 		return false;
-	if (sl_addr_is_v4(a))
+	if (inet_is_v4(a))
 		prefix = (uint8_t)(prefix + 96);
 	whole = prefix / 8;
 	mask = (uint8_t)(0xff00u >> (prefix % 8));
@@ -58,10 +58,10 @@ inet_port_is_broadcast4(const struct inet_port *port, uint32_t be)
 		uint32_t mask;
 
 		/* RFC 3021: a /31 has no broadcast address. */
-		if (!sl_addr_is_v4(&a->addr) || a->prefix > 30 || a->prefix == 0)
+		if (!inet_is_v4(&a->addr) || a->prefix > 30 || a->prefix == 0)
 			continue;
 		mask = inet_prefix_mask4(a->prefix);
-		if (be == ((sl_addr_to_v4(&a->addr) & mask) | ~mask))
+		if (be == ((inet_to_v4(&a->addr) & mask) | ~mask))
 			return true;
 	}
 	return false;
@@ -184,10 +184,10 @@ sl_inet_port_add(struct sl_inet *inet, const struct sl_inet_port_conf *conf)
 static bool
 addr_acceptable(const struct sl_addr *addr, uint8_t prefix)
 {
-	if (sl_addr_is_multicast(addr) || sl_addr_is_any(addr))
+	if (inet_is_multicast(addr) || sl_addr_is_any(addr))
 		return false;
-	if (sl_addr_is_v4(addr))
-		return prefix <= 32 && sl_addr_to_v4(addr) != UINT32_MAX;
+	if (inet_is_v4(addr))
+		return prefix <= 32 && inet_to_v4(addr) != UINT32_MAX;
 	return prefix <= 128;
 }
 
@@ -214,10 +214,11 @@ sl_inet_addr_add(struct sl_inet *inet, uint16_t port_id, const struct sl_addr *a
 	a->addr = *addr;
 	a->prefix = prefix;
 	a->announce = true;
-	a->state = sl_addr_is_v4(addr) ? INET_ADDR_READY : INET_ADDR_TENTATIVE;
-	if (sl_addr_is_v4(addr))
+	a->state = inet_is_v4(addr) ? INET_ADDR_READY : INET_ADDR_TENTATIVE;
+	if (inet_is_v4(addr))
 		sl_store_relaxed(&port->count4, port->count4 + 1);
 	sl_store_release(&port->addr_count, port->addr_count + 1u); /* IN1 */
+	sl_store_release(&inet->routes, inet->routes + 1u);	    /* IN1 */
 	return 0;
 }
 
@@ -263,9 +264,10 @@ sl_inet_gateway_set(struct sl_inet *inet, uint16_t port_id, const struct sl_addr
 	r->addr = *gateway;
 	r->next = port->retired;
 	port->retired = r;
-	if (sl_addr_is_v4(gateway))
+	if (inet_is_v4(gateway))
 		sl_store_release(&port->gateway4, &r->addr); /* IN1 */
 	else
 		sl_store_release(&port->gateway6, &r->addr); /* IN1 */
+	sl_store_release(&inet->routes, inet->routes + 1u);  /* IN1 */
 	return 0;
 }

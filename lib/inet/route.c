@@ -6,12 +6,6 @@
 
 #include "inet_priv.h"
 
-static bool
-link_local(const struct sl_addr *a)
-{
-	return a->b[0] == 0xfe && (a->b[1] & 0xc0) == 0x80;
-}
-
 static const struct sl_addr *
 gateway(const struct inet_port *port, bool v4)
 {
@@ -53,13 +47,13 @@ inet_route(const struct sl_inet *inet, const struct sl_addr *dst, const struct s
 	struct inet_port **port, struct sl_addr *hop)
 {
 	uint32_t ports = sl_load_acquire(&inet->port_count); /* IN1 */
-	bool v4 = sl_addr_is_v4(dst);
+	bool v4 = inet_is_v4(dst);
 	int best = -1;
 
 	*hop = *dst;
 	if (sl_addr_is_any(dst))
 		return -ENETUNREACH;
-	if (sl_addr_is_multicast(dst) || (!v4 && link_local(dst)))
+	if (inet_is_multicast(dst) || (!v4 && inet_is_link_local(dst)))
 		return route_scoped(inet, ports, src, port);
 	for (uint32_t i = 0; i < ports; i++) {
 		int len = on_link(inet->port[i], dst);
@@ -89,13 +83,14 @@ inet_route(const struct sl_inet *inet, const struct sl_addr *dst, const struct s
 static int
 suits(const struct inet_addr *a, const struct sl_addr *dst)
 {
-	bool v4 = sl_addr_is_v4(dst);
-	bool want_local = link_local(dst) || (!v4 && dst->b[0] == 0xff && (dst->b[1] & 0xf) == 2);
+	bool v4 = inet_is_v4(dst);
+	bool want_local =
+		inet_is_link_local(dst) || (!v4 && dst->b[0] == 0xff && (dst->b[1] & 0xf) == 2);
 	int score;
 
-	if (sl_addr_is_v4(&a->addr) != v4 || sl_load_relaxed(&a->state) != INET_ADDR_READY)
+	if (inet_is_v4(&a->addr) != v4 || sl_load_relaxed(&a->state) != INET_ADDR_READY)
 		return -1;
-	score = link_local(&a->addr) == want_local ? 256 : 0;
+	score = inet_is_link_local(&a->addr) == want_local ? 256 : 0;
 	if (inet_prefix_match(&a->addr, dst, a->prefix))
 		score += 1 + a->prefix;
 	return score;

@@ -38,7 +38,7 @@ check_sum(const struct inet_pkt *p, const uint8_t *udp, uint16_t len)
 	memcpy(words, udp, sizeof(words));
 	memcpy(&field, udp + 6, sizeof(field));
 	if (field == 0)
-		return sl_addr_is_v4(&p->src) ? INET_PASS : SL_RX_UDP_CSUM_ZERO6;
+		return inet_is_v4(&p->src) ? INET_PASS : SL_RX_UDP_CSUM_ZERO6;
 	/* NONE: the field is not filled in, but the data is known to be right (virtio). */
 	if (known == RTE_MBUF_F_RX_L4_CKSUM_GOOD || known == RTE_MBUF_F_RX_L4_CKSUM_NONE)
 		return INET_PASS;
@@ -89,18 +89,14 @@ inet_udp_input(struct inet_rx *rx, struct inet_pkt *p)
 	return SL_RX_UDP_QUEUED | INET_KEPT;
 }
 
-void
-inet_udp_deliver(struct inet_rx *rx)
+/* Settle what the UDP layer did not take. Returns how many it took. */
+static uint16_t
+settle(struct inet_rx *rx, uint16_t n)
 {
-	const struct sl_inet *inet = rx->inet;
-	uint16_t queued = 0, n = rx->dgrams;
+	uint16_t queued = 0;
 
-	if (SL_LIKELY(inet->udp != NULL))
-		inet->udp->input(inet->udp_arg, rx->worker, rx->dgram, n, rx->outcome);
-	else
-		memset(rx->outcome, SL_RX_UDP_NO_SOCKET, n);
 	for (uint16_t i = 0; i < n; i++) {
-		if (SL_LIKELY(rx->outcome[i] == SL_RX_UDP_QUEUED)) {
+		if (rx->outcome[i] == SL_RX_UDP_QUEUED) {
 			queued++;
 			continue;
 		}
@@ -110,5 +106,21 @@ inet_udp_deliver(struct inet_rx *rx)
 		rx->losses = true;
 		rx->free[rx->frees++] = rx->dgram[i].buf;
 	}
+	return queued;
+}
+
+void
+inet_udp_deliver(struct inet_rx *rx)
+{
+	static const uint8_t all_queued[SL_INET_BURST] = {SL_RX_UDP_QUEUED};
+	const struct sl_inet *inet = rx->inet;
+	uint16_t queued, n = rx->dgrams;
+
+	_Static_assert(SL_RX_UDP_QUEUED == 0, "the rest of all_queued is 0");
+	if (SL_LIKELY(inet->udp != NULL))
+		inet->udp->input(inet->udp_arg, rx->worker, rx->dgram, n, rx->outcome);
+	else
+		memset(rx->outcome, SL_RX_UDP_NO_SOCKET, n);
+	queued = SL_LIKELY(memcmp(rx->outcome, all_queued, n) == 0) ? n : settle(rx, n);
 	sl_counter_add(&rx->w->outcome[SL_RX_UDP_QUEUED], queued);
 }

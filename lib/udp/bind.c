@@ -79,7 +79,9 @@ udp_autobind(struct sl_udp_sock *s)
 	int ret = 0;
 
 	pthread_mutex_lock(&s->udp->lock);
-	if (s->names.lport == 0)
+	if (udp_closed_locked(s))
+		ret = -EBADF;
+	else if (s->names.lport == 0)
 		ret = udp_bind_locked(s, &any, 0);
 	pthread_mutex_unlock(&s->udp->lock);
 	return ret;
@@ -137,7 +139,10 @@ sl_udp_bind(struct sl_udp_sock *s, const struct sockaddr *addr, socklen_t len)
 	if (ret != 0)
 		return ret;
 	pthread_mutex_lock(&s->udp->lock);
-	ret = s->names.lport == 0 ? udp_bind_locked(s, &a, port) : -EINVAL;
+	if (udp_closed_locked(s))
+		ret = -EBADF;
+	else
+		ret = s->names.lport == 0 ? udp_bind_locked(s, &a, port) : -EINVAL;
 	pthread_mutex_unlock(&s->udp->lock);
 	return ret;
 }

@@ -136,7 +136,9 @@ sl_udp_connect(struct sl_udp_sock *s, const struct sockaddr *addr, socklen_t len
 	if (addr == NULL || len < sizeof(addr->sa_family))
 		return -EINVAL;
 	pthread_mutex_lock(&s->udp->lock);
-	if (addr->sa_family == AF_UNSPEC) {
+	if (udp_closed_locked(s)) {
+		ret = -EBADF;
+	} else if (addr->sa_family == AF_UNSPEC) {
 		ret = disconnect(s);
 	} else {
 		ret = udp_addr_get(s, addr, len, &remote, &port);

@@ -184,6 +184,42 @@ deliver_mixed(struct udp_worker *w, uint16_t worker, const struct sl_dgram *d, u
 	}
 }
 
+/* How many from the front go where the last lookup went, if that did not depend on the sender: nearly
+ * always all. */
+static uint16_t
+run_of_last(const struct udp_worker *w, struct sl_dgram *d, uint16_t n)
+{
+	const struct sl_addr dst = w->dst;
+	const uint16_t dport = w->dport;
+	uint16_t i;
+
+	if (SL_UNLIKELY(!w->valid || w->by_flow))
+		return 0;
+	for (i = 0; i < n; i++) {
+		if (SL_UNLIKELY(d[i].dport != dport || !udp_addr_equal(&dst, d[i].dst)))
+			break;
+		d[i].aux = payload_of(&d[i]);
+	}
+	return i;
+}
+
+/* Look up those from `run` on. Are there several sockets? */
+static bool
+lookup_rest(const struct sl_udp *udp, struct udp_worker *w, struct sl_dgram *d, uint16_t run,
+	uint16_t n, struct sl_udp_sock **sock)
+{
+	bool mixed = false;
+
+	for (uint16_t i = 0; i < run; i++)
+		sock[i] = w->sock;
+	for (uint16_t i = run; i < n; i++) {
+		sock[i] = lookup(udp, w, &d[i]);
+		mixed |= sock[i] != sock[0];
+		d[i].aux = payload_of(&d[i]);
+	}
+	return mixed;
+}
+
 static void
 udp_input(void *arg, uint16_t worker, struct sl_dgram *d, uint16_t n, uint8_t *outcome)
 {
@@ -191,8 +227,7 @@ udp_input(void *arg, uint16_t worker, struct sl_dgram *d, uint16_t n, uint8_t *o
 	struct sl_udp *udp = arg;
 	struct udp_worker *w = &udp->worker[worker];
 	uint32_t generation = sl_load_acquire(&udp->generation); /* UD2 */
-	bool mixed = false;
-	uint16_t taken;
+	uint16_t taken, run;
 	uint8_t rest;
 
 	SL_DEBUG_ASSERT(n <= SL_INET_BURST);
@@ -200,17 +235,14 @@ udp_input(void *arg, uint16_t worker, struct sl_dgram *d, uint16_t n, uint8_t *o
 		w->generation = generation;
 		w->valid = false;
 	}
-	for (uint16_t i = 0; i < n; i++) {
-		sock[i] = lookup(udp, w, &d[i]);
-		mixed |= sock[i] != sock[0];
-		d[i].aux = payload_of(&d[i]);
-	}
-	if (SL_UNLIKELY(mixed)) {
+	if (n == 0)
+		return;
+	run = run_of_last(w, d, n);
+	sock[0] = w->sock;
+	if (SL_UNLIKELY(run < n) && lookup_rest(udp, w, d, run, n, sock)) {
 		deliver_mixed(w, worker, d, n, sock, outcome);
 		return;
 	}
-	if (n == 0)
-		return;
 	taken = append(sock[0], worker, d, n, &rest);
 	memset(outcome, SL_RX_UDP_QUEUED, taken);
 	memset(outcome + taken, rest, (size_t)(n - taken));

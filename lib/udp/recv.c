@@ -105,6 +105,19 @@ fill_fast(const struct sl_udp_sock *s, const struct sl_dgram *d, struct msghdr *
 	return true;
 }
 
+/* Addresses in the caller's array, which with a guarded socket may lie anywhere, at any alignment. */
+static inline struct msghdr *
+header_at(struct mmsghdr *msgs, unsigned int i)
+{
+	return (void *)((char *)msgs + i * sizeof(*msgs) + offsetof(struct mmsghdr, msg_hdr));
+}
+
+static inline unsigned int *
+length_at(struct mmsghdr *msgs, unsigned int i)
+{
+	return (void *)((char *)msgs + i * sizeof(*msgs) + offsetof(struct mmsghdr, msg_len));
+}
+
 /* Deliver as many from the front as are of the common kind. Returns how many. */
 static uint16_t
 fill_run(const struct sl_udp_sock *s, const struct sl_dgram *d, uint16_t n, struct mmsghdr *msgs,
@@ -114,6 +127,8 @@ fill_run(const struct sl_udp_sock *s, const struct sl_dgram *d, uint16_t n, stru
 	struct udp_filled out;
 	uint32_t i;
 
+	if (!s->plain)
+		return 0; /* nor is the array to be touched */
 	for (i = 0; i < n; i++) {
 		/* The last ones again, which costs less than to ask. */
 		const struct sl_dgram *ahead = &d[RTE_MIN(i + AHEAD, n - 1u)];
@@ -146,7 +161,7 @@ recv_queued(struct sl_udp_sock *s, struct mmsghdr *msgs, unsigned int vlen, int 
 		i = (uint16_t)(i + fill_run(s, d + i, (uint16_t)(n - i), msgs + i, flags, &t));
 		if (i == n)
 			break;
-		*error = udp_msg_fill(s, &d[i], &msgs[i].msg_hdr, &msgs[i].msg_len, flags, &out);
+		*error = udp_msg_fill(s, &d[i], header_at(msgs, i), length_at(msgs, i), flags, &out);
 		if (*error != 0)
 			break;
 		t.bytes += d[i++].len;
@@ -170,7 +185,7 @@ peek_queued(struct sl_udp_sock *s, struct mmsghdr *msgs, unsigned int vlen, int 
 	if (sl_udpq_peek_burst(s->queue, 1, &d) == 0)
 		return 0;
 	for (i = 0; i < vlen; i++) {
-		*error = udp_msg_fill(s, d, &msgs[i].msg_hdr, &msgs[i].msg_len, flags, &out);
+		*error = udp_msg_fill(s, d, header_at(msgs, i), length_at(msgs, i), flags, &out);
 		if (*error != 0)
 			break;
 	}
@@ -194,7 +209,8 @@ recv_many(
 	struct sl_udp_sock *s, struct mmsghdr *msgs, unsigned int vlen, int flags, int64_t deadline)
 {
 	unsigned int done = 0, k;
-	int error = 0;
+	/* The one bad address that cannot even be counted up from. */
+	int error = msgs == NULL && vlen > 0 ? -EFAULT : 0;
 
 	while (done < vlen && error == 0) {
 		if (flags & MSG_PEEK)
@@ -212,7 +228,7 @@ recv_many(
 			continue;
 		}
 		/* Linux looks at the message before it waits for a datagram to put there. */
-		error = udp_msg_check(s, &msgs[done].msg_hdr);
+		error = udp_msg_check(s, header_at(msgs, done));
 		if (error == 0)
 			error = udp_wait(s, flags, deadline, done == 0);
 	}

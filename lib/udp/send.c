@@ -30,7 +30,8 @@ take(const struct sl_udp_sock *s, struct source *from, uint8_t *to, size_t n)
 	while (n > 0 && ret == 0) {
 		size_t k = RTE_MIN(n, from->iov->iov_len - from->at);
 
-		ret = udp_get(s, to, (const uint8_t *)from->iov->iov_base + from->at, k);
+		if (k > 0) /* an empty piece may have no address at all */
+			ret = udp_get(s, to, (const uint8_t *)from->iov->iov_base + from->at, k);
 		to += k;
 		n -= k;
 		from->at += k;
@@ -46,7 +47,8 @@ take(const struct sl_udp_sock *s, struct source *from, uint8_t *to, size_t n)
 static int
 build(const struct sl_udp_sock *s, const struct iovec *iov, size_t len, struct rte_mbuf **out)
 {
-	struct rte_mbuf *first = rte_pktmbuf_alloc(s->udp->pool), *m = first;
+	struct rte_mempool *pool = s->udp->pool;
+	struct rte_mbuf *first = pool != NULL ? rte_pktmbuf_alloc(pool) : NULL, *m = first;
 	struct source from = {.iov = iov};
 	int ret = 0;
 
@@ -68,7 +70,7 @@ build(const struct sl_udp_sock *s, const struct iovec *iov, size_t len, struct r
 			*out = first;
 			return 0;
 		}
-		m->next = rte_pktmbuf_alloc(s->udp->pool);
+		m->next = rte_pktmbuf_alloc(pool);
 		if (m->next == NULL) {
 			ret = -ENOBUFS;
 			break;

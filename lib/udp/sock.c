@@ -192,18 +192,24 @@ unlink_sock(struct sl_udp_sock *s, uint16_t worker)
 void
 sl_udp_close(struct sl_udp_sock *s, uint16_t worker)
 {
+	struct sl_udpq *queue = s->queue;
 	struct sl_udp *udp = s->udp;
+	bool bound;
 
 	stop_reader(s);
-	if (s->names.lport != 0)
-		unlink_sock(s, worker);
-	sl_counter_add(&s->purged, purge(s->queue));
-	sl_udpq_destroy(s->queue);
-	s->queue = NULL;
+	/* Whoever binds after this finds the socket closing. */
 	pthread_mutex_lock(&udp->lock);
+	bound = s->names.lport != 0;
+	pthread_mutex_unlock(&udp->lock);
+	if (bound)
+		unlink_sock(s, worker);
+	sl_counter_add(&s->purged, purge(queue));
+	pthread_mutex_lock(&udp->lock);
+	s->queue = NULL;
 	TAILQ_INSERT_TAIL(&udp->closed, s, link);
 	udp->open--;
 	pthread_mutex_unlock(&udp->lock);
+	sl_udpq_destroy(queue);
 }
 
 void
@@ -227,15 +233,20 @@ sl_udp_take_error(struct sl_udp_sock *s)
 void
 sl_udp_set_rcvbuf(struct sl_udp_sock *s, uint64_t bytes)
 {
-	sl_udpq_set_rcvbuf(s->queue, bytes);
+	pthread_mutex_lock(&s->udp->lock);
+	if (s->queue != NULL) /* not closed */
+		sl_udpq_set_rcvbuf(s->queue, bytes);
+	pthread_mutex_unlock(&s->udp->lock);
 }
 
 void
 sl_udp_sock_stats(const struct sl_udp_sock *s, struct sl_udp_sock_stats *stats)
 {
 	memset(stats, 0, sizeof(*stats));
-	if (s->queue != NULL)
+	pthread_mutex_lock(&s->udp->lock);
+	if (s->queue != NULL) /* not closed */
 		sl_udpq_stats(s->queue, UINT32_MAX, &stats->queue);
+	pthread_mutex_unlock(&s->udp->lock);
 	stats->datagrams = sl_load_relaxed(&s->datagrams);
 	stats->bytes = sl_load_relaxed(&s->bytes);
 	stats->truncated = sl_load_relaxed(&s->truncated);

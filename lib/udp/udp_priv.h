@@ -240,6 +240,14 @@ udp_copy(uint8_t *to, const uint8_t *from, size_t n)
 	}
 }
 
+/** Under the layer's lock, for calls that give a socket a place where workers find it: closing is said
+ * before that lock is taken, so no such call comes behind the close. */
+static inline bool
+udp_closed_locked(const struct sl_udp_sock *s)
+{
+	return sl_load_relaxed(&s->closing) != 0;
+}
+
 /* copyout.c */
 /** Copy to, or from, the caller's memory: 0, or -EFAULT if the socket is guarded. */
 int udp_put(const struct sl_udp_sock *s, void *user, const void *from, size_t n);

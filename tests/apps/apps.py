@@ -7,6 +7,7 @@
         --kernel, or Python's                  (its kernel has no address)
         198.18.0.1, 2001:db8::1  wa <-> wb     198.18.0.2, 2001:db8::2
 """
+import contextlib
 import json
 import os
 import select
@@ -40,6 +41,17 @@ class Bed(wire.Wire):
         """Does the kernel of A fill UDP checksums in?"""
         self.in_a('ethtool', '-K', 'wa', 'tx', 'off' if filled else 'on')
 
+    @contextlib.contextmanager
+    def kernel_answers(self):
+        """For once B's kernel has the address itself, and answers for it."""
+        wire.sh('ip', '-n', self.b, 'link', 'set', 'wb', 'arp', 'on')
+        wire.sh('ip', '-n', self.b, 'addr', 'add', V4 + '/24', 'dev', 'wb')
+        try:
+            yield
+        finally:
+            wire.sh('ip', '-n', self.b, 'addr', 'del', V4 + '/24', 'dev', 'wb')
+            wire.sh('ip', '-n', self.b, 'link', 'set', 'wb', 'arp', 'off')
+
     def sink(self, *options, prefix=(), addr=None, ready=True):
         """A sink that is ready to receive."""
         return Sink(self, ['--iface', 'wb', *(ADDR4 if addr is None else addr), '--json', *options],
@@ -62,9 +74,9 @@ class Bed(wire.Wire):
 class Sink:
     """A running sink. finish() waits for its end and returns its rows."""
 
-    def __init__(self, bed, options, prefix, ready):
+    def __init__(self, bed, options, prefix, ready, path=None):
         self.process = subprocess.Popen(
-            ['ip', 'netns', 'exec', bed.b, *prefix, bed.sink_path, *options],
+            ['ip', 'netns', 'exec', bed.b, *prefix, path or bed.sink_path, *options],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         bed.probes.append(self)
         self.err = b''

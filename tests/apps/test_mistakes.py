@@ -3,8 +3,11 @@
 # Copyright (c) 2026 The Sluice developers
 """Each mistake at the command line is answered by one sentence that names the option, the value and
 what would be right, and by exit status 2."""
+import os
+import shutil
 import socket
 import subprocess
+import tempfile
 
 import apps
 from apps import ADDR4, ADDR6
@@ -128,9 +131,22 @@ def case_privilege(cases, bed):
     with cases('a missing privilege'):
         check(bed, bed.sink_path, OK, ['--iface', 'wb', 'CAP_NET_RAW', 'root'],
               ('setpriv', '--bounding-set=-net_raw', '--inh-caps=-net_raw'))
+        check(bed, bed.sink_path, OK, ['--iface', 'wb', 'CAP_NET_ADMIN', 'root'],
+              ('setpriv', '--bounding-set=-net_admin', '--inh-caps=-net_admin'))
+    # A copy that anybody may execute, wherever the build is.
+    folder = tempfile.mkdtemp(prefix='sluice-test')
+    os.chmod(folder, 0o755)
+    path = shutil.copy(bed.sink_path, folder)
+    nobody = ('setpriv', '--reuid=65534', '--regid=65534', '--clear-groups')
     with cases('as another user'):
-        check(bed, bed.sink_path, OK, ['CAP_NET_RAW', 'setcap'],
-              ('setpriv', '--reuid=65534', '--clear-groups'))
+        check(bed, path, OK, ['CAP_NET_RAW', 'setcap'], nobody)
+    with cases('as another user with the two privileges it works'):
+        sink = apps.Sink(bed, [*OK, '--json', '--count', '100'],
+                         (*nobody, '--inh-caps=+net_raw,+net_admin',
+                          '--ambient-caps=+net_raw,+net_admin'), True, path)
+        bed.flood('--count', '500')
+        assert [r['count'] for r in sink.finish()] == [100] * 5
+    shutil.rmtree(folder)
 
 
 def case_busy_port(cases, bed):

@@ -14,8 +14,8 @@ import testpmd
 TXONLY_PAYLOAD = 22
 
 
-def fed(bed, folder, mode, *options, seconds=1.0):
-    """Let testpmd send for a while; (packets it sent, the sink's rows, the sink)."""
+def fed(bed, folder, mode, *options, enough=3000):
+    """Let testpmd send enough; (packets it sent, the sink's rows, the sink)."""
     prefix = f'sltest{os.getpid()}'
     path = f'{folder}/{mode}{len(os.listdir(folder))}'
     sink = apps.Sink(bed, [*testpmd.CORES, *testpmd.NO_HUGE, '--no-pci', '--no-telemetry',
@@ -26,7 +26,9 @@ def fed(bed, folder, mode, *options, seconds=1.0):
     try:
         sender = testpmd.Testpmd(f'net_virtio_user0,path={path}', mode)
         sender.start()
-        time.sleep(seconds)
+        end = time.monotonic() + apps.PATIENCE_S
+        while sender.count('TX-packets') < enough and time.monotonic() < end:
+            time.sleep(0.05)
         sender.stop()
         sent = sender.count('TX-packets')
         # The sink empties the ring in microseconds when it has a core to itself; here it may not.
@@ -57,7 +59,7 @@ def run(cases, bed):
                 assert sent > 1000 and total(rows, sink.end) == sent, (sent, rows, sink.end)
                 assert rows[0]['count'] > 1000 and rows[0]['payload'] == TXONLY_PAYLOAD, rows
         with cases('testpmd txonly without --promiscuous: another MAC address, counted'):
-            sent, rows, sink = fed(bed, folder, 'txonly', seconds=0.3)
+            sent, rows, sink = fed(bed, folder, 'txonly', enough=500)
             assert rows[0]['count'] == 0 and sink.end['outcomes']['eth_otherhost'] == sent, sink.end
         with cases('testpmd flowgen: other addresses and ports'):
             sent, rows, sink = fed(bed, folder, 'flowgen', '--promiscuous', '--any-dst', '--port',

@@ -25,6 +25,7 @@
 
 #include "sl_inet.h"
 #include "sl_test.h"
+#include "sl_test_pool.h"
 
 #define T_UNUSED __attribute__((unused))
 #define T_MS UINT64_C(1000000)
@@ -118,7 +119,8 @@ t_init(const char *argv0)
 		argv[i] = text[i];
 	}
 	REQUIRE(rte_eal_init((int)SL_COUNT_OF(args), argv) >= 0);
-	t_pool = rte_pktmbuf_pool_create("test", T_POOL, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, 0);
+	t_pool = rte_pktmbuf_pool_create_by_ops(
+		"test", T_POOL, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, 0, TEST_POOL_OPS_TSAN);
 	REQUIRE(t_pool != NULL);
 	REQUIRE(rte_eth_dev_get_port_by_name("net_null0", &t_port) == 0);
 	REQUIRE(rte_eth_dev_configure(t_port, 1, T_TX_QUEUES, &conf) == 0);

@@ -189,6 +189,8 @@ static const struct arp_case arps[] = {
 		false, -ENOENT},
 	{"claim to our address", 1, "198.18.0.2", "198.18.0.2", t_peer_mac, -1, 0, 0, SL_RX_ARP,
 		true, -ENOENT},
+	{"our own announcement, come back", 1, "198.18.0.2", "198.18.0.2", t_our_mac, -1, 0, 0,
+		SL_RX_ARP, false, -ENOENT},
 	{"without padding", 1, "198.18.0.1", "198.18.0.2", t_peer_mac, -1, 0, 42, SL_RX_ARP, true,
 		0},
 	{"one byte short", 1, "198.18.0.1", "198.18.0.2", t_peer_mac, -1, 0, 41, SL_RX_ARP_BAD,

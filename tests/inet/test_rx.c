@@ -465,6 +465,11 @@ promiscuous_and_any_dst(void)
 		t_udp_frame(&f, &u);
 		CHECK_EQ(t_feed(f.b, f.len), SL_RX_UDP_QUEUED);
 	}
+	/* The address hit last is not the port's; the port's broadcast address is still nobody's. */
+	u.src = "198.18.0.255";
+	t_udp_frame(&f, &u);
+	CHECK_EQ(t_feed(f.b, f.len), SL_RX_IP_SOURCE);
+	u.src = NULL;
 	u.dst = "127.0.0.1";
 	t_udp_frame(&f, &u);
 	CHECK_EQ(t_feed(f.b, f.len), SL_RX_IP_NOT_LOCAL);
@@ -572,6 +577,30 @@ refusals(void)
 	t_close();
 }
 
+/* Segments that do not add up to what the packet says: the segments count. */
+static void
+wrong_packet_length(void)
+{
+	static const int wrong[] = {-20, -1, 1, 20, 4000};
+	struct t_udp u = {.payload = 30};
+	struct t_frame f;
+
+	t_open(NULL);
+	t_udp_frame(&f, &u);
+	for (size_t i = 0; i < SL_COUNT_OF(wrong); i++) {
+		struct rte_mbuf *m = t_mbuf_split(f.b, f.len, 45);
+
+		m->pkt_len = (uint32_t)((int)m->pkt_len + wrong[i]);
+		CHECK_EQ(t_feed_mbuf(m), SL_RX_UDP_QUEUED);
+		CHECK_EQ(rte_pktmbuf_pkt_len((struct rte_mbuf *)t_in[0].buf), 30);
+		t_drop_in();
+		m = t_mbuf_split(f.b, f.len - 1, 45);
+		m->pkt_len = (uint32_t)((int)m->pkt_len + wrong[i]);
+		CHECK_EQ(t_feed_mbuf(m), SL_RX_IP_LENGTH);
+	}
+	t_close();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -586,5 +615,6 @@ main(int argc, char **argv)
 	SL_TEST_RUN(several_addresses);
 	SL_TEST_RUN(descriptors);
 	SL_TEST_RUN(refusals);
+	SL_TEST_RUN(wrong_packet_length);
 	return test_end();
 }

@@ -3,9 +3,8 @@
  */
 
 /*
- * Threads against each other. Control calls publish addresses and gateways while a worker receives
- * (IN1); two workers send to more neighbours than the table holds, while these move and are
- * forgotten: no datagram may leave with another neighbour's MAC address.
+ * Two workers send to more neighbours than the table holds, while these move and are forgotten: no
+ * datagram may leave with another neighbour's MAC address.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -36,72 +35,6 @@ run_anywhere(void)
 		CPU_SET(i, &all);
 	sched_setaffinity(0, sizeof(all), &all);
 }
-
-/* --- control calls while a worker polls --- */
-
-static uint32_t published; /* (a) addresses 10.0.<i>.1 that are there, in tens of rounds */
-static uint32_t stop;
-
-static void *
-receive_loop(void *arg)
-{
-	uint64_t *bad = arg;
-	struct t_frame f;
-	char text[46];
-
-	run_anywhere();
-	while (sl_load_relaxed(&stop) == 0) {
-		for (uint32_t i = 0; i < SL_INET_ADDRS_MAX - 1; i++) {
-			uint32_t there = sl_load_acquire(&published);
-			struct t_udp u = {.payload = 20, .dst = text};
-			int outcome;
-
-			snprintf(text, sizeof(text), "10.0.%u.1", i);
-			t_udp_frame(&f, &u);
-			outcome = t_feed(f.b, f.len);
-			/* There since before: must be ours. Not there yet: may be by now. */
-			if (i < there ? outcome != SL_RX_UDP_QUEUED
-				      : outcome != SL_RX_UDP_QUEUED && outcome != SL_RX_IP_NOT_LOCAL)
-				(*bad)++;
-			t_drop_in();
-		}
-		sl_inet_worker_offline(t_inet, 0);
-	}
-	return NULL;
-}
-
-static void
-control_calls_while_receiving(void)
-{
-	for (int round = 0; round < 30; round++) {
-		pthread_t thread;
-		uint64_t bad = 0;
-		char text[46];
-
-		t_open_bare(NULL, 0, 0);
-		published = 0;
-		stop = 0;
-		REQUIRE(pthread_create(&thread, NULL, receive_loop, &bad) == 0);
-		for (uint32_t i = 0; i < SL_INET_ADDRS_MAX - 1; i++) {
-			struct sl_addr a, gw;
-
-			snprintf(text, sizeof(text), "10.0.%u.1", i);
-			a = t_addr(text);
-			snprintf(text, sizeof(text), "10.0.%u.254", i);
-			gw = t_addr(text);
-			REQUIRE(sl_inet_addr_add(t_inet, t_port, &a, 24) == 0);
-			sl_store_release(&published, i + 1);
-			REQUIRE(sl_inet_gateway_set(t_inet, t_port, &gw) == 0);
-			sched_yield();
-		}
-		sl_store_relaxed(&stop, 1u);
-		pthread_join(thread, NULL);
-		CHECK_EQ(bad, 0);
-		t_close();
-	}
-}
-
-/* --- workers and neighbours --- */
 
 static struct rte_mempool *pool[2];
 static uint64_t sent_wrong; /* (a) */
@@ -236,7 +169,6 @@ main(int argc, char **argv)
 		REQUIRE(pool[i] != NULL);
 		REQUIRE(rte_eth_add_tx_callback(t_port, (uint16_t)(i + 1), check_macs, NULL) != NULL);
 	}
-	SL_TEST_RUN(control_calls_while_receiving);
 	SL_TEST_RUN(neighbours_under_two_workers);
 	return test_end();
 }

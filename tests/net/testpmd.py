@@ -36,7 +36,7 @@ class Testpmd:
              '--vdev', vdev, '--', '-i', f'--forward-mode={mode}', '--no-mlockall',
              '--total-num-mbufs=16384', *options],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        self.output = ''
+        self.output = self.log = ''
         self.read_until(r'testpmd> $')
 
     def read_until(self, pattern):
@@ -45,11 +45,12 @@ class Testpmd:
         while not (match := re.search(pattern, self.output)):
             left = end - time.monotonic()
             if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
-                raise RuntimeError(f'testpmd does not print {pattern}: {self.output[-2000:]}')
+                raise RuntimeError(f'testpmd does not print {pattern}: {self.log[-4000:]}')
             data = os.read(self.process.stdout.fileno(), 65536)
             if not data:
-                raise RuntimeError(f'testpmd ended: {self.output[-2000:]}')
+                raise RuntimeError(f'testpmd ended: {self.log[-4000:]}')
             self.output += data.decode(errors='replace')
+            self.log += data.decode(errors='replace')
         self.output = self.output[match.end():]
         return match
 

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <rte_eal.h>
 #include <rte_ethdev.h>
@@ -24,6 +25,7 @@
 #include "sl_inet.h"
 #include "sl_shared.h"
 #include "sl_test.h"
+#include "sl_test_pool.h"
 #include "sl_udp.h"
 
 #define FLOWS 4u
@@ -233,7 +235,7 @@ static int
 eal_start(void)
 {
 	static char text[] = "test --no-huge -m 256 --no-pci --no-telemetry --vdev net_null0 --lcores";
-	char *args[16], lcores[48] = "0,1";
+	char *args[16], lcores[48], prefix[48];
 	int cpu[2] = {-1, -1}, count = 0, n = 0;
 	cpu_set_t cpus;
 
@@ -245,6 +247,9 @@ eal_start(void)
 	for (char *word = strtok(text, " "); word != NULL; word = strtok(NULL, " "))
 		args[n++] = word;
 	args[n++] = lcores;
+	/* Another program of DPDK's may run on this machine. */
+	snprintf(prefix, sizeof(prefix), "--file-prefix=test_many%d", (int)getpid());
+	args[n++] = prefix;
 	args[n] = NULL;
 	return rte_eal_init(n, args);
 }
@@ -255,7 +260,8 @@ main(int argc, char **argv)
 	if (argc > 1)
 		total = strtoull(argv[1], NULL, 10) / 2;
 	REQUIRE(total > 0 && eal_start() >= 0);
-	pool = rte_pktmbuf_pool_create("wire", MBUFS, 256, 0, 512, SOCKET_ID_ANY);
+	pool = rte_pktmbuf_pool_create_by_ops(
+		"wire", MBUFS, 256, 0, 512, SOCKET_ID_ANY, TEST_POOL_OPS_TSAN);
 	REQUIRE(pool != NULL);
 	port_start();
 	SL_TEST_RUN(a_queue_larger_than_the_pool_loses_none);

@@ -3,67 +3,10 @@
  */
 
 /* What the receive path does that a comparison with the kernel cannot show. One thread. */
-#include <sys/mman.h>
 #include <time.h>
 
 #include "udp_priv.h"
-#include "udp_test.h"
-
-#define PORT 5000
-#define VLEN 300
-
-/* Messages with a buffer and a name each. */
-static struct mmsghdr msgs[VLEN];
-static struct iovec iovs[VLEN];
-static struct sockaddr_in names[VLEN];
-static uint8_t bufs[VLEN][64];
-static uint8_t *bad; /* memory that nobody may touch */
-
-static void
-reset(void)
-{
-	memset(bufs, 0, sizeof(bufs));
-	for (int i = 0; i < VLEN; i++) {
-		iovs[i] = (struct iovec){.iov_base = bufs[i], .iov_len = sizeof(bufs[i])};
-		msgs[i].msg_len = 0;
-		msgs[i].msg_hdr = (struct msghdr){.msg_iov = &iovs[i], .msg_iovlen = 1,
-			.msg_name = &names[i], .msg_namelen = sizeof(names[i])};
-	}
-}
-
-/* A number as payload. */
-static struct rte_mbuf *
-numbered(const char *dst, uint16_t sport, uint16_t dport, uint32_t number)
-{
-	return tu_frame(TU_PEER, dst, sport, dport, &number, sizeof(number));
-}
-
-static uint32_t
-number_in(int i)
-{
-	uint32_t number;
-
-	memcpy(&number, bufs[i], sizeof(number));
-	return number;
-}
-
-static void
-feed(uint16_t dport, uint32_t first, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		struct rte_mbuf *m = numbered(TU_US, 7777, dport, first + i);
-
-		tu_input(&m, 1);
-	}
-}
-
-static struct sl_udp_sock *
-plain_socket(uint16_t port)
-{
-	struct sl_udp_sock_conf conf = {.worker = 0};
-
-	return tu_bound(&conf, "0.0.0.0", port);
-}
+#include "udp_msgs.h"
 
 static void
 test_demux_keeps_order(void)
@@ -329,121 +272,6 @@ test_second_reader(void)
 	sl_udp_close(s, 0);
 }
 
-/* An ICMP error about a datagram that we sent from port `from` to the peer's 7777. */
-static void
-icmp_error(uint8_t type, uint8_t code, uint16_t from)
-{
-	/* ICMP header, IP header and UDP header; tu_frame counts eight bytes of its own. */
-	struct rte_mbuf *m = tu_frame(TU_PEER, TU_US, 0, 0, (uint8_t[28]){0}, 28);
-	struct rte_ipv4_hdr *ip = rte_pktmbuf_mtod_offset(m, struct rte_ipv4_hdr *, 14);
-	uint8_t *icmp = (uint8_t *)(ip + 1);
-	struct rte_ipv4_hdr *quoted = (struct rte_ipv4_hdr *)(icmp + 8);
-	struct rte_udp_hdr *udp = (struct rte_udp_hdr *)(quoted + 1);
-	uint16_t sum;
-
-	ip->next_proto_id = IPPROTO_ICMP;
-	ip->hdr_checksum = 0;
-	ip->hdr_checksum = rte_ipv4_cksum(ip);
-	memset(icmp, 0, 36);
-	icmp[0] = type;
-	icmp[1] = code;
-	*quoted = (struct rte_ipv4_hdr){.version_ihl = 0x45, .total_length = htons(32),
-		.time_to_live = 64, .next_proto_id = IPPROTO_UDP, .src_addr = ip->dst_addr,
-		.dst_addr = ip->src_addr};
-	quoted->hdr_checksum = rte_ipv4_cksum(quoted);
-	*udp = (struct rte_udp_hdr){.src_port = htons(from), .dst_port = htons(7777),
-		.dgram_len = htons(12)};
-	sum = (uint16_t)~rte_raw_cksum(icmp, 36);
-	memcpy(icmp + 2, &sum, sizeof(sum));
-	tu_input(&m, 1);
-}
-
-static void
-test_icmp_errors(void)
-{
-	struct sl_udp_sock *s = plain_socket(PORT), *other = plain_socket(PORT + 1);
-	uint64_t errors = tu_outcome(SL_RX_ICMP_ERROR);
-
-	/* Not connected: heard by nobody. */
-	icmp_error(3, 3, PORT);
-	CHECK_EQ(sl_udp_take_error(s), 0);
-	CHECK_EQ(tu_connect(s, TU_PEER, 7777), 0);
-	/* Of another port, and a soft one: host unreachable. */
-	icmp_error(3, 3, PORT + 1);
-	icmp_error(3, 1, PORT);
-	CHECK_EQ(sl_udp_take_error(s), 0);
-	CHECK_EQ(sl_udp_take_error(other), 0);
-	icmp_error(3, 3, PORT);
-	CHECK_EQ(tu_outcome(SL_RX_ICMP_ERROR) - errors, 4);
-	CHECK_EQ(sl_udp_take_error(s), -ECONNREFUSED);
-	CHECK_EQ(sl_udp_take_error(s), 0);
-	/* It comes before what is queued, once, from each kind of call. */
-	feed(PORT, 5, 1);
-	reset();
-	icmp_error(3, 3, PORT);
-	CHECK_EQ(sl_udp_recvmmsg(s, msgs, 1, 0, NULL), -ECONNREFUSED);
-	icmp_error(3, 3, PORT);
-	CHECK_EQ(sl_udp_recvmmsg(s, msgs, 0, 0, NULL), -ECONNREFUSED);
-	icmp_error(3, 3, PORT);
-	CHECK_EQ(sl_udp_recvfrom(s, bufs[0], 64, 0, NULL, NULL), -ECONNREFUSED);
-	icmp_error(3, 3, PORT);
-	CHECK_EQ(sl_udp_recv_burst(s, &(struct sl_dgram){0}, 1), -ECONNREFUSED);
-	CHECK_EQ(sl_udp_recvmmsg(s, msgs, 1, 0, NULL), 1);
-	sl_udp_close(other, 0);
-	sl_udp_close(s, 0);
-}
-
-/* k good ones, a fault, an ICMP error, more datagrams: the fault's slot and ICMP's are two. */
-static void
-test_error_slots(void)
-{
-	struct sl_udp_sock_conf conf = {.worker = 0, .guarded = true};
-	struct sl_udp_sock *s = tu_bound(&conf, "0.0.0.0", PORT);
-	struct sl_udp_sock_stats stats;
-
-	CHECK_EQ(tu_connect(s, TU_PEER, 7777), 0);
-	for (int good = 1; good <= 5; good++) {
-		feed(PORT, 0, 8);
-		reset();
-		iovs[good].iov_base = bad;
-		CHECK_EQ(sl_udp_recvmmsg(s, msgs, 8, 0, NULL), good);
-		for (int i = 0; i < good; i++)
-			CHECK_EQ(number_in(i), i);
-		icmp_error(3, 3, PORT);
-		reset();
-		CHECK_EQ(sl_udp_recvmmsg(s, msgs, 8, 0, NULL), -EFAULT);
-		CHECK_EQ(sl_udp_recvmmsg(s, msgs, 8, 0, NULL), -ECONNREFUSED);
-		/* Only the one that faulted is gone. */
-		CHECK_EQ(sl_udp_recvmmsg(s, msgs, 8, MSG_DONTWAIT, NULL), 7 - good);
-		for (int i = 0; i < 7 - good; i++)
-			CHECK_EQ(number_in(i), good + 1 + i);
-		CHECK_EQ(sl_udp_recvmmsg(s, msgs, 8, MSG_DONTWAIT, NULL), -EAGAIN);
-	}
-	/* The fault's slot is not SO_ERROR's. */
-	feed(PORT, 0, 2);
-	reset();
-	iovs[1].iov_base = bad;
-	CHECK_EQ(sl_udp_recvmmsg(s, msgs, 8, 0, NULL), 1);
-	CHECK_EQ(sl_udp_take_error(s), 0);
-	CHECK_EQ(sl_udp_recvfrom(s, bufs[0], 64, MSG_DONTWAIT, NULL, NULL), -EFAULT);
-	/* A refused header costs nothing. */
-	feed(PORT, 0, 3);
-	reset();
-	msgs[1].msg_hdr.msg_iovlen = 1025;
-	CHECK_EQ(sl_udp_recvmmsg(s, msgs, 8, 0, NULL), 1);
-	CHECK_EQ(sl_udp_recvmmsg(s, msgs, 8, 0, NULL), -EMSGSIZE);
-	reset();
-	CHECK_EQ(sl_udp_recvmmsg(s, msgs, 8, MSG_DONTWAIT, NULL), 2);
-	CHECK_EQ(number_in(1), 2);
-	sl_udp_sock_stats(s, &stats);
-	CHECK_EQ(stats.queue.appended, 5 * 8 + 2 + 3);
-	CHECK_EQ(stats.faults, 5 + 1);
-	CHECK_EQ(stats.datagrams, stats.queue.appended - stats.faults);
-	CHECK_EQ(stats.bytes, stats.datagrams * 4);
-	CHECK_EQ(stats.queue.rmem, 0);
-	sl_udp_close(s, 0);
-}
-
 static void
 test_recv_burst(void)
 {
@@ -484,6 +312,7 @@ test_close(void)
 	struct sl_udp_sock *s = plain_socket(PORT);
 	struct sl_udp_sock_stats stats;
 	uint64_t lost = tu_outcome(SL_RX_UDP_NO_SOCKET);
+	struct sockaddr_in any = {.sin_family = AF_INET, .sin_port = htons(PORT)};
 
 	feed(PORT, 0, 100);
 	sl_udp_close(s, 0);
@@ -492,6 +321,9 @@ test_close(void)
 	CHECK_EQ(sl_udp_recvmmsg(s, msgs, 1, MSG_DONTWAIT, NULL), -EBADF);
 	CHECK_EQ(sl_udp_recv_burst(s, &(struct sl_dgram){0}, 1), -EBADF);
 	CHECK_EQ(sl_udp_sendto(s, 0, "x", 1, 0, NULL, 0), -EBADF);
+	CHECK_EQ(sl_udp_bind(s, (struct sockaddr *)&any, sizeof(any)), -EBADF);
+	CHECK_EQ(sl_udp_connect(s, (struct sockaddr *)&any, sizeof(any)), -EBADF);
+	sl_udp_set_rcvbuf(s, 1);
 	sl_udp_sock_stats(s, &stats);
 	CHECK_EQ(stats.purged, 100);
 	CHECK_EQ(rte_mempool_avail_count(tu_pool), TU_MBUFS);
@@ -574,8 +406,6 @@ all(uint16_t workers)
 	SL_TEST_RUN(test_polls_while_waiting);
 	SL_TEST_RUN(test_timeout_bounds_the_wait);
 	SL_TEST_RUN(test_second_reader);
-	SL_TEST_RUN(test_icmp_errors);
-	SL_TEST_RUN(test_error_slots);
 	SL_TEST_RUN(test_recv_burst);
 	SL_TEST_RUN(test_close);
 	SL_TEST_RUN(test_segments);
@@ -587,8 +417,6 @@ int
 main(int argc, char **argv)
 {
 	(void)argc;
-	bad = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	REQUIRE(bad != MAP_FAILED);
 	tu_eal(argv[0]);
 	tu_port();
 	all(1); /* SL_UDPQ_LOCAL */

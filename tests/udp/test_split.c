@@ -7,6 +7,7 @@
  * connect and close while datagrams come in. Every datagram ends in one place, in order per flow.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <time.h>
 
 #include "sl_test_pool.h"
@@ -15,7 +16,7 @@
 
 #define PORT 5000
 #define WORKERS 2
-#define PER_WORKER 60000u
+#define PER_WORKER 20000u
 
 static struct sl_udp_sock *sock;
 static uint32_t stop;
@@ -268,6 +269,62 @@ test_icmp_wakes_reader(void)
 	}
 }
 
+/* A signal ends a sleep: -EINTR with nothing received, else what was. */
+static struct {
+	int vlen, result, second;
+} sleeper;
+
+static void
+on_signal(int number)
+{
+	(void)number;
+}
+
+static void *
+sleep_in_recvmmsg(void *arg)
+{
+	struct mmsghdr msgs[2];
+	uint32_t bufs[2];
+	struct iovec iov[2] = {{&bufs[0], 4}, {&bufs[1], 4}};
+
+	(void)arg;
+	memset(msgs, 0, sizeof(msgs));
+	for (int i = 0; i < 2; i++)
+		msgs[i].msg_hdr = (struct msghdr){.msg_iov = &iov[i], .msg_iovlen = 1};
+	sleeper.result = sl_udp_recvmmsg(sock, msgs, (unsigned int)sleeper.vlen, 0, NULL);
+	sleeper.second = sl_udp_recvmmsg(sock, msgs, 1, MSG_DONTWAIT, NULL);
+	sl_store_release(&stop, 1u);
+	return NULL;
+}
+
+static void
+test_signal(void)
+{
+	struct sl_udp_sock_conf conf = {.worker = SL_INET_NO_WORKER, .slots = 16};
+	struct sigaction sa = {.sa_handler = on_signal};
+	pthread_t t;
+
+	REQUIRE(sigaction(SIGUSR1, &sa, NULL) == 0);
+	for (int queued_first = 0; queued_first < 2; queued_first++) {
+		sock = tu_bound(&conf, TU_US, PORT);
+		if (queued_first)
+			tu_datagram(TU_US, PORT, "abcd", 4);
+		sl_inet_worker_offline(tu_inet, 0); /* which that made it */
+		sleeper.vlen = 2;
+		sl_store_relaxed(&stop, 0u);
+		REQUIRE(pthread_create(&t, NULL, sleep_in_recvmmsg, NULL) == 0);
+		/* One that comes before it sleeps changes nothing, so again and again. */
+		while (sl_load_acquire(&stop) == 0) {
+			pthread_kill(t, SIGUSR1);
+			usleep(200);
+		}
+		pthread_join(t, NULL);
+		CHECK_EQ(sleeper.result, queued_first ? 1 : -EINTR);
+		CHECK_EQ(sleeper.second, -EAGAIN);
+		sl_udp_close(sock, SL_INET_NO_WORKER);
+	}
+}
+
 /* Sockets come and go on the port that the workers feed: nothing is lost, and nothing that is freed
  * is touched (the sanitizers watch). */
 static void
@@ -333,7 +390,9 @@ main(int argc, char **argv)
 	SL_TEST_RUN(test_small_rcvbuf);
 	SL_TEST_RUN(test_close_wakes_reader);
 	SL_TEST_RUN(test_icmp_wakes_reader);
+	SL_TEST_RUN(test_signal);
 	SL_TEST_RUN(test_churn);
 	SL_TEST_RUN(tu_stack_end);
+	rte_mempool_free(tu_pool);
 	return test_end();
 }
