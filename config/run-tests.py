@@ -59,14 +59,31 @@ class Total:
         return '%d passed, %d failed, %d skipped' % tuple(self.counts)
 
 
+def run(command, env=None):
+    """(exit status, output). If we are stopped, so is the command: meson then ends its tests, which
+    remove what they made."""
+    with subprocess.Popen(command, cwd=TOP, env=env, text=True, errors='replace',
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          start_new_session=True) as child:
+        try:
+            output, _ = child.communicate()
+        except BaseException:
+            child.terminate()
+            try:
+                child.wait(timeout=30)
+            except subprocess.TimeoutExpired:
+                os.killpg(child.pid, signal.SIGKILL)
+            raise
+    return child.returncode, output
+
+
 def run_quietly(command, env=None):
     """True if it succeeds; shows its last lines if not."""
-    ret = subprocess.run(command, cwd=TOP, env=env, text=True, errors='replace',
-                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    if ret.returncode:
-        print('\n'.join(ret.stdout.splitlines()[-40:]))
-        print(f'FAIL {" ".join(command)}: exit status {ret.returncode}')
-    return ret.returncode == 0
+    status, output = run(command, env)
+    if status:
+        print('\n'.join(output.splitlines()[-40:]))
+        print(f'FAIL {" ".join(command)}: exit status {status}')
+    return status == 0
 
 
 def configure(folder, compiler, options):
@@ -124,8 +141,7 @@ def run_suites(total, build, suites, processes, factor):
     # clang 14's sanitizers cannot map their shadow on kernels with much address randomisation.
     if 'b_sanitize' in ' '.join(BUILDS[build][2]) and can_fix_addresses():
         command += ['--wrapper', 'setarch -R']
-    ret = subprocess.run(command, cwd=TOP, text=True, errors='replace', stdout=subprocess.PIPE,
-                         stderr=subprocess.STDOUT, check=False)
+    status, output = run(command)
     tests = []
     for log in glob.glob(logs):
         with open(log, encoding='utf-8') as f:
@@ -135,8 +151,8 @@ def run_suites(total, build, suites, processes, factor):
         counts, has_summary = cases(test)
         show(test, counts, has_summary)
         subtotal.add(counts, f"{build}: {test['name']}")
-    if not tests or (ret.returncode and not subtotal.failures):
-        print('\n'.join(ret.stdout.splitlines()[-40:]))
+    if not tests or (status and not subtotal.failures):
+        print('\n'.join(output.splitlines()[-40:]))
         subtotal.add([0, 1, 0], f'{build}: {" ".join(suites)} did not run')
     print(f'{len(tests)} programs: {subtotal.line()}')
     total.add(subtotal.counts, ', '.join(subtotal.failures))
@@ -157,17 +173,15 @@ def fuzz(total):
     fixed = ['setarch', '-R'] if can_fix_addresses() else []
     for name in names:
         with tempfile.TemporaryDirectory() as fresh:
-            ret = subprocess.run(fixed + [f'{folder}/fuzz_{name}', f'-max_total_time={seconds}',
+            status, output = run(fixed + [f'{folder}/fuzz_{name}', f'-max_total_time={seconds}',
                                           f'-artifact_prefix={TOP}/build-fuzz/', fresh,
-                                          f'{TOP}/tests/fuzz/corpus/{name}'],
-                                 text=True, errors='replace', stdout=subprocess.PIPE,
-                                 stderr=subprocess.STDOUT, check=False)
-        done = re.search(r'Done (\d+) runs', ret.stdout)
-        if ret.returncode == 0 and done and int(done.group(1)) > 0:
+                                          f'{TOP}/tests/fuzz/corpus/{name}'])
+        done = re.search(r'Done (\d+) runs', output)
+        if status == 0 and done and int(done.group(1)) > 0:
             print(f'ok   fuzz {name}: {done.group(0)}')
             total.add([1, 0, 0])
         else:
-            print('\n'.join(ret.stdout.splitlines()[-40:]))
+            print('\n'.join(output.splitlines()[-40:]))
             print(f'FAIL fuzz {name}')
             total.add([0, 1, 0], f'fuzz {name}')
 

@@ -146,25 +146,6 @@ sl_udpq_destroy(struct sl_udpq *q)
 	queue_free(q);
 }
 
-/* How many from the front of d fit when `queued` bytes are queued already; *charge: their sum. */
-static uint16_t
-count_fitting(const struct sl_dgram *d, uint16_t n, uint64_t queued, uint64_t rcvbuf,
-	uint64_t *charge)
-{
-	uint64_t sum = 0;
-	uint16_t i;
-
-	for (i = 0; i < n; i++) {
-		/* An empty queue takes one datagram of any size. No sum can wrap: n is 16 bits, true
-		 * sizes are 32. */
-		if (queued + sum != 0 && d[i].truesize > rcvbuf - RTE_MIN(rcvbuf, queued + sum))
-			break;
-		sum += d[i].truesize;
-	}
-	*charge = sum;
-	return i;
-}
-
 static uint64_t
 sum_truesize(const struct sl_dgram *d, uint32_t n)
 {
@@ -173,6 +154,28 @@ sum_truesize(const struct sl_dgram *d, uint32_t n)
 	for (uint32_t i = 0; i < n; i++)
 		sum += d[i].truesize;
 	return sum;
+}
+
+/* How many from the front of d fit when `queued` bytes are queued already; *charge: their sum. */
+static uint16_t
+count_fitting(const struct sl_dgram *d, uint16_t n, uint64_t queued, uint64_t rcvbuf,
+	uint64_t *charge)
+{
+	uint64_t sum = sum_truesize(d, n);
+	uint16_t i;
+
+	*charge = sum;
+	if (SL_LIKELY(sum <= rcvbuf - RTE_MIN(rcvbuf, queued)))
+		return n;
+	for (i = 0, sum = 0; i < n; i++) {
+		/* An empty queue takes one datagram of any size. No sum can wrap: n is 16 bits, true
+		 * sizes are 32. */
+		if (queued + sum != 0 && d[i].truesize > rcvbuf - RTE_MIN(rcvbuf, queued + sum))
+			break;
+		sum += d[i].truesize;
+	}
+	*charge = sum;
+	return i;
 }
 
 /* Tell a sleeping reader, if there is one. */
@@ -197,10 +200,17 @@ static uint16_t
 append_local(struct sl_udpq *q, const struct sl_dgram *d, uint16_t n, enum sl_udpq_drop *why)
 {
 	uint32_t mask = q->slots - 1;
-	uint32_t room = q->slots - (q->tail - q->head);
 	uint16_t taken, first;
 	uint64_t charge;
+	uint32_t room;
 
+	/* A reader that keeps up works at the start of the array for ever, in lines that are in its
+	 * cache, instead of passing through all of it. */
+	if (SL_LIKELY(q->head == q->tail)) {
+		q->head = 0;
+		q->tail = 0;
+	}
+	room = q->slots - (q->tail - q->head);
 	taken = count_fitting(d, n, q->rmem, q->rcvbuf, &charge);
 	*why = taken < n ? SL_UDPQ_DROP_RCVBUF : SL_UDPQ_DROP_NONE;
 	if (SL_UNLIKELY(taken > room)) {
@@ -227,7 +237,8 @@ append_intake(struct sl_udpq *q, struct udpq_producer *p, const struct sl_dgram 
 
 	do {
 		fit = count_fitting(d, n, queued, rcvbuf, &charge);
-	} while (!sl_cas_weak_relaxed(&q->rmem, &queued, queued + charge));
+		/* Nothing to charge: leave the line to those who have. */
+	} while (charge != 0 && !sl_cas_weak_relaxed(&q->rmem, &queued, queued + charge));
 	*why = fit < n ? SL_UDPQ_DROP_RCVBUF : SL_UDPQ_DROP_NONE;
 	/* UQ1: the ring publishes the descriptors with its tail. */
 	taken = (uint16_t)rte_ring_enqueue_burst_elem(p->intake, d, sizeof(*d), fit, NULL);

@@ -138,7 +138,8 @@ def ipv4(f):
     yield 'protocol TCP', f.ip(proto=6) / (b'\0' * 20), 'ip_proto'
     yield 'protocol 253', f.ip(proto=253) / (b'\0' * 20), 'ip_proto'
     for name, src in (('a group', '224.0.0.5'), ('broadcast', '255.255.255.255'),
-                      ('loopback', '127.0.0.1'), ('class E', '240.0.0.1')):
+                      ('loopback', '127.0.0.1'), ('of network 0', '0.0.0.1'),
+                      ('our own', US4), ('our broadcast address', '198.18.0.255')):
         yield f'source is {name}', f.ip(src=src) / u, 'ip_source'
     yield 'to an address next to ours', f.ip(dst='198.18.0.3') / u, 'ip_not_local'
     yield 'to an unjoined group', f.ip(dst='239.1.2.3') / u, 'ip_not_local'
@@ -155,7 +156,7 @@ def ipv4_options(f):
 
     def fixed(options):
         # The checksum covers the options: Scapy computes it over 20 bytes, so redo it here.
-        packet = bytearray(bytes(f.ip(ihl=5 + len(options) // 4, chksum=0) / Raw(options + bytes(
+        packet = bytearray(bytes(f.ip(ihl=5 + len(options) // 4, proto=17, chksum=0) / Raw(options + bytes(
             f.udp(chksum=0) / PAYLOAD))))
         struct.pack_into('!H', packet, 24, checksum(bytes(packet[14:34 + len(options)])))
         return bytes(packet)
@@ -167,11 +168,16 @@ def ipv4_options(f):
     yield 'unknown option, well-formed', fixed(b'\x5e\x04\x12\x34'), 'udp_queued'
 
 
-def fragments(f):
+def fragments4(f):
+    """Not over veth: net_af_packet joins a fanout that reassembles IPv4 in the kernel."""
     u = f.udp() / (b'x' * 64)
     yield 'first fragment', f.ip(flags='MF') / u, 'ip_fragment'
     yield 'middle fragment', f.ip(flags='MF', frag=8) / (b'x' * 64), 'ip_fragment'
     yield 'last fragment', f.ip(frag=16) / (b'x' * 64), 'ip_fragment'
+
+
+def fragments6(f):
+    u = f.udp() / (b'x' * 64)
     yield 'first IPv6 fragment', f.ip6() / IPv6ExtHdrFragment(m=1, id=7, nh=17) / u, 'ip_fragment'
     yield 'last IPv6 fragment', f.ip6() / IPv6ExtHdrFragment(offset=9, id=7, nh=17) / (b'x' * 64), \
         'ip_fragment'
@@ -331,5 +337,5 @@ def cut_ns(group):
     return body[:2] + struct.pack('!H', checksum(head + body)) + body[4:]
 
 
-UNTAGGED = (ethernet, untagged_port, ipv4, ipv4_options, fragments, udp_both, udp_short_length, icmp4,
+UNTAGGED = (ethernet, untagged_port, ipv4, ipv4_options, fragments6, udp_both, udp_short_length, icmp4,
             icmp6, arp, ipv6, ipv6_extensions, neighbour_discovery)

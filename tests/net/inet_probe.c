@@ -37,9 +37,9 @@
 struct probe {
 	const char *vdev;
 	const char *addrs[MAX_ADDRS];
-	const char *gateway;
+	const char *gateways[2]; /* one a family */
 	uint16_t open_ports[MAX_OPEN];
-	unsigned int n_addrs, n_open;
+	unsigned int n_addrs, n_gateways, n_open;
 	struct sl_inet_port_conf port;
 	bool tx_csum;
 	struct sl_inet *inet;
@@ -143,10 +143,11 @@ stack_start(struct probe *p)
 			(ret = sl_inet_addr_add(p->inet, p->port.port_id, &addr, prefix)) != 0)
 			die(p->addrs[i], ret);
 	}
-	if (p->gateway != NULL &&
-		((ret = sl_addr_parse(p->gateway, &addr, &prefix)) != 0 ||
-			(ret = sl_inet_gateway_set(p->inet, p->port.port_id, &addr)) != 0))
-		die(p->gateway, ret);
+	for (unsigned int i = 0; i < p->n_gateways; i++) {
+		if ((ret = sl_addr_parse(p->gateways[i], &addr, &prefix)) != 0 ||
+			(ret = sl_inet_gateway_set(p->inet, p->port.port_id, &addr)) != 0)
+			die(p->gateways[i], ret);
+	}
 }
 
 static void
@@ -343,8 +344,8 @@ parse(struct probe *p, int argc, char **argv)
 			p->vdev = optarg;
 		else if (c == 'a' && p->n_addrs < MAX_ADDRS)
 			p->addrs[p->n_addrs++] = optarg;
-		else if (c == 'g')
-			p->gateway = optarg;
+		else if (c == 'g' && p->n_gateways < SL_COUNT_OF(p->gateways))
+			p->gateways[p->n_gateways++] = optarg;
 		else if (c == 'o' && p->n_open < MAX_OPEN)
 			p->open_ports[p->n_open++] = (uint16_t)atoi(optarg);
 		else if (c == 'v')
@@ -370,7 +371,9 @@ eal_start(const struct probe *p)
 	char vdev[512], prefix[64];
 	char *args[] = {(char *)"inet_probe", (char *)"--no-huge", (char *)"-m", (char *)"256",
 		(char *)"--no-pci", (char *)"--no-telemetry", (char *)"-l", (char *)"0", prefix,
-		vdev, (char *)"--log-level=error"};
+		vdev, (char *)"--log-level=error",
+		/* It asks for qdiscs that a kernel may lack, and does without. */
+		(char *)"--log-level=pmd.net.tap:critical"};
 
 	snprintf(vdev, sizeof(vdev), "--vdev=%s", p->vdev);
 	snprintf(prefix, sizeof(prefix), "--file-prefix=probe%d", (int)getpid());

@@ -65,17 +65,18 @@ def run_announcements(cases, path):
     link = net.link(net.a, 'wa')
     probe = start(net, path)
     mac = net.mac(net.b, 'wb')
+    answer = probe.until(lambda a: a['local'], f'local {US6}')
+    frames = [Ether(raw) for raw in link.drain()]
+    with cases('usable when the probe has not been answered'):
+        assert answer == {'local': True, 'duplicate': False}, answer
     with cases('the IPv4 address is announced'):
-        raw = link.wait_for(lambda f: ARP in Ether(f))
-        assert raw is not None, 'no ARP'
-        p = Ether(raw)
-        assert (p.dst, p[ARP].hwsrc, p[ARP].psrc, p[ARP].pdst) == (
-            'ff:ff:ff:ff:ff:ff', mac, US4, US4), p.summary()
+        arps = [p for p in frames if ARP in p]
+        assert len(arps) == 1, frames
+        assert (arps[0].dst, arps[0][ARP].hwsrc, arps[0][ARP].psrc, arps[0][ARP].pdst) == (
+            'ff:ff:ff:ff:ff:ff', mac, US4, US4), arps[0].summary()
     with cases('one probe for each IPv6 address, link-local too'):
-        probe.until(lambda a: a['local'], f'local {US6}')
         targets = []
-        while (raw := link.wait_for(lambda f: ICMPv6ND_NS in Ether(f), patience=1)) is not None:
-            p = Ether(raw)
+        for p in [p for p in frames if ICMPv6ND_NS in p]:
             assert (p[IPv6].src, p[IPv6].hlim) == ('::', 255), p.summary()
             assert p[IPv6].dst == 'ff02::1:ff' + solicited(p[ICMPv6ND_NS].tgt), p.summary()
             targets.append(p[ICMPv6ND_NS].tgt)

@@ -38,6 +38,8 @@ class Stack:
             self.mac, self.link = net.mac(net.b, 'tp0'), net.link(net.b, 'tp0')
         self.frames = frames.Frames(self.mac)
         self.sent = 0
+        ready = self.probe.until(lambda a: a['local'], 'local ' + frames.US6)
+        assert ready['local'], 'the IPv6 address does not become usable'
 
     def send(self, frame):
         self.link.send(bytes(frame))
@@ -51,16 +53,14 @@ class Stack:
         return {k: v for k, v in wire.changed(before, after).items() if k in after['rx']}
 
     def answer(self, frame, wanted):
-        self.link.flush()
+        self.link.drain()
         self.send(frame)
         reply = self.link.wait_for(lambda raw: wanted(Ether(raw)))
         assert reply is not None, 'no answer'
         return Ether(reply)
 
     def make_known(self):
-        """Wait for duplicate detection, and let the stack learn the peer's MAC address."""
-        ready = self.probe.until(lambda a: a['local'], 'local ' + frames.US6)
-        assert ready['local'], 'the IPv6 address does not become usable'
+        """Let the stack learn the peer's MAC address."""
         f = self.frames
         self.send(Ether(src=frames.PEER_MAC, dst='ff:ff:ff:ff:ff:ff') / ARP(
             op=1, hwsrc=frames.PEER_MAC, psrc=frames.PEER4, pdst=frames.US4))
@@ -179,7 +179,7 @@ def run_send(cases, s, name):
     for peer, low in ((frames.PEER4, IP), (frames.PEER6, IPv6)):
         for n in (0, 1, 18, 1452):
             with cases(f'{name}: sends {n} bytes to {peer}'):
-                s.link.flush()
+                s.link.drain()
                 answer = s.probe.ask(f'send {peer} 5000 {n} 1')
                 assert answer == {'result': 0, 'sent': 1}, answer
                 raw = s.link.wait_for(lambda raw, low=low: UDP in Ether(raw) and low in Ether(raw))
@@ -214,12 +214,13 @@ def run(cases, path):
     net = wire.Wire()
     for port in ('veth', 'tap'):
         stack = Stack(net, path, port)
+        groups = frames.UNTAGGED + ((frames.fragments4,) if port == 'tap' else ())
         stack.make_known()
-        run_table(cases, stack, port, frames.UNTAGGED)
+        run_table(cases, stack, port, groups)
         run_answers(cases, stack, port)
         run_unreachables(cases, stack, port)
         run_send(cases, stack, port)
-        run_bursts(cases, stack, port, frames.UNTAGGED)
+        run_bursts(cases, stack, port, groups)
         stack.finish(cases, port)
     tagged = [('veth', frames.tagged_port, ('--vlan', '5')), ('tap', frames.tagged_port, ('--vlan', '5')),
               ('tap', frames.qinq_port, ('--svlan', '7', '--vlan', '5'))]

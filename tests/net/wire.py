@@ -24,7 +24,7 @@ ETH_P_ALL = 3
 PACKET_IGNORE_OUTGOING = 23
 SOL_PACKET = 263
 SO_RCVBUFFORCE = 33
-PATIENCE_S = 60  # only ever waited out when something is broken
+PATIENCE_S = 30  # only ever waited out when something is broken
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -102,14 +102,15 @@ class Link:
     def send(self, frame):
         self.sock.send(frame)
 
-    def flush(self):
-        """Forget what has come so far."""
+    def drain(self):
+        """What has come so far."""
+        frames = []
         self.sock.setblocking(False)
         try:
             while True:
-                self.sock.recv(65536)
+                frames.append(self.sock.recv(65536))
         except BlockingIOError:
-            pass
+            return frames
 
     def wait_for(self, wanted, patience=PATIENCE_S):
         """The first frame for which wanted(frame) is true, or None."""

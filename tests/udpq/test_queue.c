@@ -139,24 +139,46 @@ order_across_many_wraps(void)
 	}
 }
 
-/* The indexes are 32 bits and free-running in LOCAL mode: start them near the edge. */
+/* The indexes are 32 bits and free-running in LOCAL mode, as long as the queue is not empty: start
+ * them near the edge. */
 static void
 indexes_wrap_at_32_bits(void)
 {
 	struct sl_udpq *q = queue_create(SL_UDPQ_LOCAL, 1, 16, 1 << 20);
 	uintptr_t in = 1, out = 1;
 
+	in += append(q, 0, in, 1);
 	q->head = UINT32_MAX - 20;
-	q->tail = UINT32_MAX - 20;
+	q->tail = q->head + 1;
+	q->private_queue[q->head & 15] = q->private_queue[0];
 	for (uint32_t i = 0; i < 20; i++) {
 		in += append(q, 0, in, 7);
 		CHECK(q->tail - q->head <= 16);
 		for (uint16_t left = 6, n; left > 0 && (n = take_in_order(q, out, left)) > 0; left -= n)
 			out += n;
 	}
+	CHECK(q->tail < 1000);
 	CHECK(sl_udpq_check(q));
 	sl_udpq_destroy(q);
 	CHECK_EQ(freed, in - out);
+}
+
+/* An empty LOCAL queue starts again at the beginning of its memory. */
+static void
+empty_local_queue_stays_in_its_lines(void)
+{
+	struct sl_udpq *q = queue_create(SL_UDPQ_LOCAL, 1, 16, 1 << 20);
+	struct sl_dgram *first = NULL, *again;
+
+	for (uintptr_t in = 1; in < 100; in += 5) {
+		CHECK_EQ(append(q, 0, in, 5), 5);
+		CHECK_EQ(sl_udpq_peek_burst(q, 64, &again), 5);
+		first = in == 1 ? again : first;
+		CHECK(again == first);
+		CHECK_EQ(take_in_order(q, in, 64), 5);
+	}
+	CHECK(sl_udpq_check(q));
+	sl_udpq_destroy(q);
 }
 
 static void
@@ -260,6 +282,7 @@ main(void)
 	SL_TEST_RUN(released_in_two_steps);
 	SL_TEST_RUN(order_across_many_wraps);
 	SL_TEST_RUN(indexes_wrap_at_32_bits);
+	SL_TEST_RUN(empty_local_queue_stays_in_its_lines);
 	SL_TEST_RUN(no_slot_no_append);
 	SL_TEST_RUN(intakes_take_turns);
 	SL_TEST_RUN(stats_by_producer);

@@ -27,6 +27,8 @@
 #define sl_store_relaxed(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 /** Write a word; what this thread stored before is visible to whoever acquires the value. */
 #define sl_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+/** Swap a word, no order. Returns the old value. */
+#define sl_exchange_relaxed(p, v) __atomic_exchange_n((p), (v), __ATOMIC_RELAXED)
 /** Swap a word, acquiring what was there and releasing what is put. Returns the old value. */
 #define sl_exchange_acq_rel(p, v) __atomic_exchange_n((p), (v), __ATOMIC_ACQ_REL)
 /** Swap a word in the one total order that all sequentially consistent operations share. */

@@ -1,0 +1,170 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Sluice developers
+"""Compare UDP sinks on one machine, in one run; root.
+
+    config/compare-sinks.py [--rounds N] [--seconds S] [--json]
+
+    kernel        recvmmsg on the host kernel's socket, fed over veth by kernel sockets
+    sink-veth     sluice-udp-sink on the same veth, same senders
+    sink-virtio   sluice-udp-sink on one core, fed over virtio-user by testpmd txonly on another
+    rxonly        testpmd rxonly on net_vhost in the sink's place
+
+The four take turns, round by round; each figure is the median of its rounds, each ratio the median of
+the rounds' ratios. Needs what config/install-deps.sh installs, and a build in build/.
+"""
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..')
+sys.path.insert(0, os.path.join(TOP, 'tests', 'apps'))
+import apps  # noqa: E402  (the path comes first)
+import testpmd  # noqa: E402
+
+SINK, FLOOD = (os.path.join(TOP, 'build', 'apps', name)
+               for name in ('sluice-udp-sink', 'sluice-udp-flood'))
+HUGEPAGES = '/proc/sys/vm/nr_hugepages'
+HUGE = ['--in-memory', '--single-file-segments', '-m', '256']
+HERE, THERE = testpmd.CPUS[0], testpmd.CPUS[-1]
+ONE_ROW = ('--json', '--recvmmsg', '--count', '100G')
+RATIOS = (('sink-virtio', 'rxonly'), ('sink-virtio', 'kernel'), ('sink-veth', 'kernel'))
+
+
+def huge_reserve(pages):
+    """Have that many free hugepages; what the setting was before."""
+    with open(HUGEPAGES, encoding='ascii') as f:
+        before = f.read()
+    if int(before) < pages:
+        huge_set(str(pages))
+    return before
+
+
+def huge_set(text):
+    with open(HUGEPAGES, 'w', encoding='ascii') as f:
+        f.write(text)
+
+
+def rate(sink, seconds):
+    """Let it receive, end it, and take the rate from its first datagram to its last."""
+    time.sleep(seconds + 0.5)  # the sender starts meanwhile
+    sink.interrupt()
+    out, err = sink.process.communicate(timeout=apps.PATIENCE_S)
+    row = json.loads(out.splitlines()[0])
+    if row['count'] == 0:
+        sys.exit(f'no datagram came in {seconds} s: {err.decode()}')
+    return row['pps']
+
+
+def veth_row(bed, seconds, *options):
+    """Rate of a sink on the veth while kernel sockets send as fast as they can."""
+    sink = apps.Sink(bed, [*options, *ONE_ROW], ('taskset', '-c', str(HERE)), True)
+    flood = subprocess.Popen(
+        ['ip', 'netns', 'exec', bed.a, 'taskset', '-c', str(THERE), FLOOD, '--kernel', '--to', apps.V4,
+         '--flows', '8', '--duration', str(seconds + 30)], stdout=subprocess.DEVNULL)
+    try:
+        return rate(sink, seconds)
+    finally:
+        flood.kill()
+        flood.wait()
+        sink.kill()
+
+
+def kernel_row(bed, seconds):
+    with bed.kernel_answers():
+        return veth_row(bed, seconds, '--kernel')
+
+
+def txonly(path):
+    """testpmd that sends for all it is worth."""
+    sender = testpmd.Testpmd(f'net_virtio_user0,path={path}', 'txonly',
+                             eal=(*testpmd.lcores(THERE, THERE), *HUGE))
+    sender.start()
+    return sender
+
+
+def virtio_row(bed, folder, seconds):
+    prefix, path = f'slcmp{os.getpid()}s', f'{folder}/sink'
+    sink = apps.Sink(bed, ['--lcores', f'0@{HERE}', '--no-pci', *HUGE, '--no-telemetry', '--file-prefix',
+                           prefix, '--log-level=*:error', f'--vdev=net_vhost0,iface={path}', '--',
+                           *apps.ADDR4, '--promiscuous', *ONE_ROW], (), True)
+    sender = None
+    try:
+        sender = txonly(path)
+        return rate(sink, seconds)
+    finally:
+        if sender is not None:
+            sender.kill()
+        sink.kill()
+        shutil.rmtree(f'{apps.RUNTIME}/{prefix}', ignore_errors=True)
+
+
+def rxonly_row(folder, seconds):
+    path = f'{folder}/rxonly{time.monotonic_ns()}'  # the socket of a killed one stays
+    receiver = testpmd.Testpmd(f'net_vhost0,iface={path}', 'rxonly',
+                               eal=(*testpmd.lcores(HERE, HERE), *HUGE))
+    sender = None
+    try:
+        receiver.start()
+        sender = txonly(path)
+        time.sleep(0.5)
+        counts, times = [], []
+        for _ in range(2):
+            counts.append(receiver.count('RX-packets'))
+            times.append(time.monotonic())
+            time.sleep(seconds)
+        return (counts[1] - counts[0]) / (times[1] - times[0])
+    finally:
+        if sender is not None:
+            sender.kill()
+        receiver.kill()
+
+
+def main():
+    parser = argparse.ArgumentParser(description='Compare UDP sinks on one machine.')
+    parser.add_argument('--rounds', type=int, default=5)
+    parser.add_argument('--seconds', type=int, default=2)
+    parser.add_argument('--json', action='store_true')
+    args = parser.parse_args()
+    if os.geteuid() != 0:
+        sys.exit('compare-sinks.py needs root for network namespaces and hugepages')
+    before = huge_reserve(512)
+    folder = tempfile.mkdtemp(prefix='sluice-compare')
+    bed = apps.Bed(SINK, FLOOD)
+    rows = {name: [] for name in ('kernel', 'sink-veth', 'sink-virtio', 'rxonly')}
+    try:
+        for _ in range(args.rounds):
+            rows['kernel'].append(kernel_row(bed, args.seconds))
+            rows['sink-veth'].append(
+                veth_row(bed, args.seconds, '--iface', 'wb', *apps.ADDR4))
+            rows['sink-virtio'].append(virtio_row(bed, folder, args.seconds))
+            rows['rxonly'].append(rxonly_row(folder, args.seconds))
+    finally:
+        bed.close()
+        shutil.rmtree(folder)
+        huge_set(before)
+    report(rows, args.json)
+
+
+def report(rows, as_json):
+    for name, pps in rows.items():
+        row = {'bench': 'sinks', 'case': name, 'value': round(statistics.median(pps)), 'unit': 'pps',
+               'min': round(min(pps)), 'max': round(max(pps)), 'rounds': len(pps)}
+        print(json.dumps(row) if as_json else
+              f'{name:12} {row["value"]:>10} pps   (of {row["rounds"]}: {row["min"]} .. {row["max"]})')
+    for one, other in RATIOS:
+        ratio = [a / b for a, b in zip(rows[one], rows[other])]
+        row = {'bench': 'sinks', 'case': f'{one}/{other}', 'value': round(statistics.median(ratio), 3),
+               'unit': 'x', 'min': round(min(ratio), 3), 'max': round(max(ratio), 3)}
+        print(json.dumps(row) if as_json else
+              f'{row["case"]:24} {row["value"]:>8} x   ({row["min"]} .. {row["max"]})')
+
+
+if __name__ == '__main__':
+    main()

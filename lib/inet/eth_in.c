@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Sluice developers
+ */
+#include <string.h>
+
+#include <rte_ether.h>
+#include <rte_prefetch.h>
+
+#include "inet_priv.h"
+#include "ip_fast.h"
+
+/* Packets whose first lines are being fetched while one is parsed. */
+#define PREFETCH 4u
+#define RX_VLAN_ANY (RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ_STRIPPED)
+
+uint32_t
+inet_mbuf_read(const struct rte_mbuf *m, uint32_t off, void *to, uint32_t len)
+{
+	uint32_t done = 0;
+
+	for (; m != NULL && off >= m->data_len; m = m->next)
+		off -= m->data_len;
+	for (; m != NULL && done < len; m = m->next, off = 0) {
+		uint32_t part = RTE_MIN(len - done, m->data_len - off);
+
+		memcpy((char *)to + done, rte_pktmbuf_mtod_offset(m, char *, off), part);
+		done += part;
+	}
+	sl_snapshot_barrier();
+	return done;
+}
+
+void
+inet_mbuf_window(struct rte_mbuf *m, uint32_t off, uint32_t len)
+{
+	struct rte_mbuf *s, *last = m;
+
+	m->pkt_len = len;
+	/* Segments that are used up stay, empty: the first one is the packet. */
+	for (s = m; s != NULL; s = s->next) {
+		uint16_t cut = (uint16_t)RTE_MIN(off, (uint32_t)s->data_len);
+
+		s->data_off = (uint16_t)(s->data_off + cut);
+		s->data_len = (uint16_t)(s->data_len - cut);
+		off -= cut;
+		if (off == 0 && s->data_len >= len)
+			break;
+		len -= s->data_len;
+	}
+	SL_DEBUG_ASSERT(s != NULL);
+	s->data_len = (uint16_t)len;
+	last = s->next;
+	s->next = NULL;
+	while (last != NULL) {
+		struct rte_mbuf *next = last->next;
+
+		last->next = NULL;
+		last->nb_segs = 1;
+		rte_pktmbuf_free_seg(last);
+		m->nb_segs--;
+		last = next;
+	}
+}
+
+/* Do the tags say the port's VLAN? A tag that hardware took off has no type left to check. */
+static bool
+tags_match(const struct inet_port *port, const uint16_t *vid, const uint16_t *type, uint8_t n)
+{
+	static const uint16_t want[INET_TAGS_MAX + 1][INET_TAGS_MAX] = {
+		{0, 0}, {RTE_ETHER_TYPE_VLAN, 0}, {RTE_ETHER_TYPE_QINQ, RTE_ETHER_TYPE_VLAN}};
+
+	if (n != port->vids_count)
+		return false;
+	for (uint8_t i = 0; i < n; i++) {
+		if (vid[i] != port->vids[i] || (type[i] != 0 && type[i] != want[n][i]))
+			return false;
+	}
+	return true;
+}
+
+struct tags {
+	uint16_t vid[INET_TAGS_MAX];
+	uint16_t type[INET_TAGS_MAX];
+	uint8_t n;
+};
+
+/* False if there are more than any port can be in. VLAN 0 carries a priority only: no tag. */
+static bool
+tags_add(struct tags *t, uint16_t tci, uint16_t type)
+{
+	if ((tci & 0xfff) == 0)
+		return true;
+	if (t->n == INET_TAGS_MAX)
+		return false;
+	t->vid[t->n] = tci & 0xfff;
+	t->type[t->n++] = type;
+	return true;
+}
+
+/* Walk the tags; sets p->l2_len and *type. INET_PASS if they are the port's. */
+static enum sl_outcome
+parse_tags(const struct inet_port *port, struct inet_pkt *p, uint16_t *type)
+{
+	uint64_t flags = p->m->ol_flags;
+	struct tags t = {.n = 0};
+	uint32_t off = 12;
+	bool fits = true;
+
+	if ((flags & RTE_MBUF_F_RX_QINQ_STRIPPED) != 0)
+		fits = tags_add(&t, p->m->vlan_tci_outer, 0);
+	if ((flags & RX_VLAN_ANY) != 0)
+		fits = tags_add(&t, p->m->vlan_tci, 0) && fits;
+	for (;;) {
+		if (off + 2 > p->head_len)
+			return SL_RX_ETH_SHORT;
+		*type = inet_get16(p->head + off);
+		if (*type != RTE_ETHER_TYPE_VLAN && *type != RTE_ETHER_TYPE_QINQ)
+			break;
+		if (off + 4 > p->head_len)
+			return SL_RX_ETH_SHORT;
+		fits = tags_add(&t, inet_get16(p->head + off + 2), *type) && fits;
+		off += 4;
+		if (off > INET_ETH_MAX) /* enough seen: also ends a stack of priority tags */
+			return SL_RX_VLAN_OTHER;
+	}
+	p->l2_len = (uint16_t)(off + 2);
+	return fits && tags_match(port, t.vid, t.type, t.n) ? INET_PASS : SL_RX_VLAN_OTHER;
+}
+
+/* The general path for one frame: its outcome, with INET_KEPT if the mbuf found a use. */
+static unsigned int
+input_general(struct inet_rx *rx, struct rte_mbuf *m)
+{
+	const struct inet_port *port = rx->port;
+	uint8_t *head = rx->head[rx->dgrams];
+	struct inet_pkt p = {.m = m, .head = head};
+	enum sl_outcome outcome;
+	uint16_t type;
+
+	/* Bounds come from the segments themselves, not from a sum that a driver may have got
+	 * wrong. */
+	for (const struct rte_mbuf *s = m; s != NULL; s = s->next)
+		p.end += s->data_len;
+	p.head_len = (uint16_t)inet_mbuf_read(m, 0, head, INET_HEAD);
+	if (p.head_len < RTE_ETHER_HDR_LEN)
+		return SL_RX_ETH_SHORT;
+	outcome = parse_tags(port, &p, &type);
+	if (outcome != INET_PASS)
+		return outcome;
+	p.l2_group = (head[0] & 1) != 0;
+	if (!p.l2_group && !port->promiscuous &&
+		memcmp(head, port->mac.addr_bytes, RTE_ETHER_ADDR_LEN) != 0)
+		return SL_RX_ETH_OTHERHOST;
+	switch (type) {
+	case RTE_ETHER_TYPE_IPV4:
+		return inet_ip4_input(rx, &p);
+	case RTE_ETHER_TYPE_IPV6:
+		return inet_ip6_input(rx, &p);
+	case RTE_ETHER_TYPE_ARP:
+		return inet_arp_input(rx, &p);
+	default:
+		return SL_RX_ETH_TYPE;
+	}
+}
+
+/* Kept apart from the loop so that the common case stays small. */
+static void __attribute__((noinline)) input_slow(struct inet_rx *rx, struct rte_mbuf *m)
+{
+	unsigned int result = input_general(rx, m);
+
+	rx->local4 = rx->wport->local4;
+	rx->bcast4 = rx->wport->bcast4;
+	/* A kept datagram gets its outcome from the UDP layer. */
+	if (result == (SL_RX_UDP_QUEUED | INET_KEPT))
+		return;
+	rx->counts[INET_OUTCOME(result)]++;
+	rx->losses = true;
+	if ((result & INET_KEPT) == 0)
+		rx->free[rx->frees++] = m;
+}
+
+/* True if the frame was the common case, and d filled in. */
+static inline __attribute__((always_inline)) bool
+input_fast(const struct inet_rx *rx, struct rte_mbuf *m, struct sl_dgram *d)
+{
+	const char *p = rte_pktmbuf_mtod(m, const char *);
+	/* BAD without GOOD is a checksum that hardware found wrong. */
+	uint64_t l4 = m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK;
+	uint32_t type;
+
+	if (m->nb_segs != 1 || m->data_len < rx->fast_len || l4 == RTE_MBUF_F_RX_L4_CKSUM_BAD ||
+		(m->ol_flags & (RX_VLAN_ANY | RTE_MBUF_F_RX_IP_CKSUM_BAD)) != 0)
+		return false;
+	if (SL_UNLIKELY(!fast_eth_for_us(rx->port, load64(p))))
+		return false;
+	type = load32(p + 12) & rte_cpu_to_be_32(0xffff0000);
+	if (SL_LIKELY(type == rte_cpu_to_be_32((uint32_t)RTE_ETHER_TYPE_IPV4 << 16)))
+		return fast_ip4(rx, m, p + FAST_ETH, d);
+	return type == rte_cpu_to_be_32((uint32_t)RTE_ETHER_TYPE_IPV6 << 16) &&
+	       m->data_len >= FAST_IP6 && fast_ip6(rx, m, p + FAST_ETH, d);
+}
+
+static void
+prefetch_packet(const struct rte_mbuf *m)
+{
+	rte_prefetch0(rte_pktmbuf_mtod(m, const char *));
+	rte_prefetch0((const char *)m + RTE_CACHE_LINE_MIN_SIZE);
+}
+
+static void
+count_losses(struct inet_rx *rx)
+{
+	for (int k = 0; k < SL_OUTCOME_COUNT; k++) {
+		if (rx->counts[k] != 0)
+			inet_count(rx->w, (enum sl_outcome)k, rx->counts[k]);
+	}
+}
+
+static void
+input_burst(struct inet_rx *rx, struct rte_mbuf **pkts, uint16_t n)
+{
+	uint32_t i, dgrams = 0;
+
+	for (i = 0; i < RTE_MIN((uint32_t)n, PREFETCH); i++)
+		prefetch_packet(pkts[i]);
+	for (i = 0; i < n; i++) {
+		if (SL_LIKELY(i + PREFETCH < n))
+			prefetch_packet(pkts[i + PREFETCH]);
+		if (SL_LIKELY(input_fast(rx, pkts[i], &rx->dgram[dgrams]))) {
+			dgrams++;
+			continue;
+		}
+		rx->dgrams = (uint16_t)dgrams;
+		input_slow(rx, pkts[i]);
+		dgrams = rx->dgrams;
+	}
+	rx->dgrams = (uint16_t)dgrams;
+	if (dgrams > 0)
+		inet_udp_deliver(rx);
+	if (SL_UNLIKELY(rx->frees > 0))
+		rte_pktmbuf_free_bulk(rx->free, rx->frees);
+	if (SL_UNLIKELY(rx->losses))
+		count_losses(rx);
+	sl_counter_add(&rx->w->received, n);
+}
+
+void
+inet_input(struct sl_inet *inet, uint16_t worker, struct inet_port *port, struct rte_mbuf **pkts,
+	uint16_t n)
+{
+	struct inet_rx rx;
+
+	SL_DEBUG_ASSERT(n <= SL_INET_BURST);
+	/* The arrays are written before they are read: clearing 12 KB a burst would show. */
+	rx.inet = inet;
+	rx.port = port;
+	rx.wport = &port->workers[worker];
+	rx.w = &inet->worker[worker];
+	rx.worker = worker;
+	rx.local4 = rx.wport->local4;
+	rx.bcast4 = rx.wport->bcast4;
+	rx.dgrams = 0;
+	rx.frees = 0;
+	/* With any_dst the address hit last need not be one of the port's, whose broadcast addresses
+	 * must not send all the same. */
+	rx.many4 = port->any_dst || sl_load_relaxed(&port->count4) > 1;
+	rx.losses = false;
+	/* No frame is long enough for the fast path of a port in a VLAN. */
+	rx.fast_len = port->vids_count == 0 ? FAST_IP4 : UINT32_MAX;
+	rx.in_head = 0;
+	rx.l2_group = 0;
+	memset(rx.counts, 0, sizeof(rx.counts));
+	input_burst(&rx, pkts, n);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Sluice developers
+ */
+#include <netinet/in.h>
+#include <string.h>
+
+#include "icmp.h"
+#include "inet_priv.h"
+
+#define IP6_HDR 40u
+#define EXTENSIONS_MAX 8
+#define NO_NEXT_HEADER 59
+#define OPT_PAD1 0
+
+static bool
+source_ok(const struct inet_pkt *p)
+{
+	static const struct sl_addr loopback = {{[15] = 1}};
+
+	if (inet_is_multicast(&p->src) || memcmp(&p->src, &loopback, sizeof(loopback)) == 0)
+		return false;
+	/* RFC 4291: ::ffff:0:0/96 stands for IPv4 nodes inside a host and is not for the wire. It
+	 * would look like IPv4 to everybody above. */
+	return !inet_is_v4(&p->src) && memcmp(&p->src, &p->dst, sizeof(p->src)) != 0;
+}
+
+/* Our address in whatever state, all nodes, or the solicited-node group of an address of ours. */
+static bool
+dst_ok(const struct inet_rx *rx, struct inet_pkt *p)
+{
+	const struct inet_port *port = rx->port;
+	const struct inet_addr *a;
+	uint32_t n;
+
+	p->dst_group = inet_is_multicast(&p->dst);
+	if (!p->dst_group) {
+		a = inet_port_addr(port, &p->dst);
+		if (a == NULL &&
+			(!port->any_dst || p->dst.b[0] == 0)) /* special ones are in 0::/8 */
+			return false;
+		if (a != NULL && sl_load_relaxed(&a->state) != INET_ADDR_READY)
+			return false;
+		rx->wport->local6 = p->dst;
+		return true;
+	}
+	if (memcmp(&p->dst, &inet_all_nodes, sizeof(p->dst)) == 0)
+		return true;
+	n = sl_load_acquire(&port->addr_count); /* IN1 */
+	for (uint32_t i = 0; i < n; i++) {
+		struct sl_addr group = inet_solicited_node(&port->addr[i].addr);
+
+		if (!inet_is_v4(&port->addr[i].addr) && memcmp(&p->dst, &group, sizeof(group)) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Options of a hop-by-hop or destination header: RFC 8200, 4.2 says by the two top bits of the type
+ * what becomes of a packet with an option that we do not know. `at` is their offset in the frame.
+ */
+static enum sl_outcome
+check_options(struct inet_rx *rx, struct inet_pkt *p, uint32_t at, uint32_t end)
+{
+	while (at < end) {
+		uint8_t type = p->head[at];
+
+		if (type == OPT_PAD1) {
+			at++;
+			continue;
+		}
+		if (at + 2 > end || p->head[at + 1] > end - at - 2)
+			return SL_RX_IP_EXTENSION;
+		/* 5: router alert, understood in that we need do nothing. PadN starts with 00. */
+		if ((type & 0xc0) != 0) {
+			if ((type & 0x80) != 0 && ((type & 0x40) == 0 || !p->dst_group))
+				inet_icmp_error(
+					rx, p, ICMP6_PARAM, ICMP6_PARAM_OPTION, at - p->l2_len);
+			return SL_RX_IP_EXTENSION;
+		}
+		at += 2u + p->head[at + 1];
+	}
+	return INET_PASS;
+}
+
+/* Routing header: with no segments left it says nothing; else we would have to forward. */
+static enum sl_outcome
+check_routing(struct inet_rx *rx, struct inet_pkt *p, uint32_t at)
+{
+	if (p->head[at + 3] == 0)
+		return INET_PASS;
+	inet_icmp_error(rx, p, ICMP6_PARAM, ICMP6_PARAM_FIELD, at + 2 - p->l2_len);
+	return SL_RX_IP_EXTENSION;
+}
+
+/* One extension header: sets *next and its length. */
+static enum sl_outcome
+check_extension(struct inet_rx *rx, struct inet_pkt *p, uint8_t *next, uint32_t *len)
+{
+	uint32_t at = p->l4_off;
+	uint8_t kind = *next;
+
+	if (p->end - at < 8 || at + 8 > p->head_len)
+		return SL_RX_IP_EXTENSION;
+	if (kind == IPPROTO_FRAGMENT)
+		return SL_RX_IP_FRAGMENT;
+	*next = p->head[at];
+	*len = 8u * (p->head[at + 1] + 1u);
+	if (*len > p->end - at || at + *len > p->head_len)
+		return SL_RX_IP_EXTENSION;
+	if (kind == IPPROTO_ROUTING)
+		return check_routing(rx, p, at);
+	return check_options(rx, p, at + 2, at + *len);
+}
+
+static enum sl_outcome
+walk_extensions(struct inet_rx *rx, struct inet_pkt *p, uint8_t *next)
+{
+	enum sl_outcome outcome;
+	uint32_t len;
+
+	for (int i = 0;; i++) {
+		bool first = i == 0;
+
+		switch (*next) {
+		case IPPROTO_HOPOPTS:
+			if (!first) {
+				inet_icmp_error(rx, p, ICMP6_PARAM, ICMP6_PARAM_NEXT, p->next_at);
+				return SL_RX_IP_EXTENSION;
+			}
+			break;
+		case IPPROTO_DSTOPTS:
+		case IPPROTO_ROUTING:
+		case IPPROTO_FRAGMENT:
+			break;
+		default:
+			return INET_PASS;
+		}
+		if (i == EXTENSIONS_MAX)
+			return SL_RX_IP_EXTENSION;
+		outcome = check_extension(rx, p, next, &len);
+		if (outcome != INET_PASS)
+			return outcome;
+		p->next_at = (uint16_t)(p->l4_off - p->l2_len);
+		p->l4_off = (uint16_t)(p->l4_off + len);
+	}
+}
+
+static unsigned int
+input_next(struct inet_rx *rx, struct inet_pkt *p, uint8_t next)
+{
+	switch (next) {
+	case IPPROTO_UDP:
+		return inet_udp_input(rx, p);
+	case IPPROTO_ICMPV6:
+		return inet_icmp6_input(rx, p);
+	case NO_NEXT_HEADER:
+		return SL_RX_IP_PROTO;
+	default:
+		inet_icmp_error(rx, p, ICMP6_PARAM, ICMP6_PARAM_NEXT, p->next_at);
+		return SL_RX_IP_PROTO;
+	}
+}
+
+unsigned int
+inet_ip6_input(struct inet_rx *rx, struct inet_pkt *p)
+{
+	const uint8_t *ip = p->head + p->l2_len;
+	uint32_t room = p->end - p->l2_len;
+	enum sl_outcome outcome;
+	uint8_t next;
+
+	if (room < IP6_HDR || p->head_len < p->l2_len + IP6_HDR)
+		return SL_RX_IP_LENGTH;
+	if (ip[0] >> 4 != 6)
+		return SL_RX_IP_VERSION;
+	if (inet_get16(ip + 4) > room - IP6_HDR)
+		return SL_RX_IP_LENGTH;
+	p->end = p->l2_len + IP6_HDR + inet_get16(ip + 4);
+	p->l4_off = (uint16_t)(p->l2_len + IP6_HDR);
+	p->next_at = 6;
+	p->tos = (uint8_t)(inet_get16(ip) >> 4);
+	p->ttl = ip[7];
+	next = ip[6];
+	memcpy(p->src.b, ip + 8, sizeof(p->src.b));
+	memcpy(p->dst.b, ip + 24, sizeof(p->dst.b));
+	if (!source_ok(p))
+		return SL_RX_IP_SOURCE;
+	/* Only neighbour discovery may come from nobody (RFC 4861, duplicate detection). */
+	if (sl_addr_is_any(&p->src) && next != IPPROTO_ICMPV6)
+		return SL_RX_IP_SOURCE;
+	if (!dst_ok(rx, p))
+		return SL_RX_IP_NOT_LOCAL;
+	outcome = walk_extensions(rx, p, &next);
+	return outcome != INET_PASS ? (unsigned int)outcome : input_next(rx, p, next);
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Sluice developers
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "cksum.h"
+#include "inet_priv.h"
+#include "neigh.h"
+
+#define IP4_HDR 20u
+#define IP6_HDR 40u
+#define UDP_HDR 8u
+#define IP4_DF 0x4000u
+#define SHORT_PAYLOAD 128u
+
+/* Let the driver check and complete the packets' offloads; what it refuses is lost. Returns how
+ * many are left. */
+static uint16_t
+prepare(struct inet_worker *w, const struct inet_port *port, struct inet_wport *wport, uint16_t n)
+{
+	struct rte_mbuf **tx = wport->tx;
+	uint16_t good = 0;
+
+	for (;;) {
+		good = (uint16_t)(good + rte_eth_tx_prepare(port->id, wport->queue, tx + good,
+						 (uint16_t)(n - good)));
+		if (good >= n)
+			return n;
+		rte_pktmbuf_free(tx[good]);
+		inet_count(w, SL_TX_PORT_FULL, 1);
+		n--;
+		memmove(&tx[good], &tx[good + 1], (size_t)(n - good) * sizeof(tx[0]));
+	}
+}
+
+static void
+flush(struct inet_worker *w, const struct inet_port *port, struct inet_wport *wport)
+{
+	uint16_t n = wport->tx_count, sent = 0, k;
+
+	wport->tx_count = 0;
+	if (port->tx_udp_cksum || port->tx_ip_cksum)
+		n = prepare(w, port, wport, n);
+	do {
+		k = rte_eth_tx_burst(
+			port->id, wport->queue, wport->tx + sent, (uint16_t)(n - sent));
+		sent = (uint16_t)(sent + k);
+	} while (k > 0 && sent < n);
+	inet_count(w, SL_TX_SENT, sent);
+	if (SL_UNLIKELY(sent < n)) {
+		rte_pktmbuf_free_bulk(wport->tx + sent, n - sent);
+		inet_count(w, SL_TX_PORT_FULL, (uint64_t)(n - sent));
+	}
+}
+
+void
+sl_inet_flush(struct sl_inet *inet, uint16_t worker, uint16_t port_id, uint16_t queue)
+{
+	struct inet_port *port = sl_load_acquire(&inet->by_id[port_id]); /* IN1 */
+	struct inet_wport *wport = &port->workers[worker];
+
+	wport->queue = queue;
+	wport->has_queue = true;
+	if (wport->tx_count > 0)
+		flush(&inet->worker[worker], port, wport);
+}
+
+static void
+enqueue(struct inet_worker *w, const struct inet_port *port, struct inet_wport *wport,
+	struct rte_mbuf *m)
+{
+	if (SL_UNLIKELY(wport->tx_count == INET_TX_BATCH)) {
+		if (!wport->has_queue) {
+			/* This worker has never flushed that port and may never do so. */
+			inet_count(w, SL_TX_PORT_FULL, 1);
+			rte_pktmbuf_free(m);
+			return;
+		}
+		flush(w, port, wport);
+	}
+	wport->tx[wport->tx_count++] = m;
+}
+
+void
+inet_eth_output(struct inet_worker *w, struct inet_port *port, struct inet_wport *wport,
+	struct rte_mbuf *m, const uint8_t *mac, uint16_t type)
+{
+	uint8_t *h = (uint8_t *)rte_pktmbuf_prepend(m, port->l2_len);
+
+	SL_DEBUG_ASSERT(h != NULL);
+	if (SL_LIKELY(port->l2_len == RTE_ETHER_HDR_LEN))
+		memcpy(h, port->l2, RTE_ETHER_HDR_LEN); /* of a length that the compiler knows */
+	else
+		memcpy(h, port->l2, port->l2_len);
+	memcpy(h, mac, RTE_ETHER_ADDR_LEN);
+	inet_put16(h + port->l2_len - 2, type);
+	m->l2_len = port->l2_len;
+	enqueue(w, port, wport, m);
+}
+
+struct rte_mbuf *
+inet_own_mbuf(struct inet_worker *w, const struct inet_port *port)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(port->pool);
+
+	if (m == NULL)
+		inet_count(w, SL_TX_NO_MBUF, 1);
+	return m;
+}
+
+uint64_t
+inet_pseudo_sum(const struct sl_addr *src, const struct sl_addr *dst, uint8_t proto, uint32_t len)
+{
+	uint32_t words[4];
+	uint64_t sum = (uint64_t)rte_cpu_to_be_32(len) + rte_cpu_to_be_32(proto);
+
+	/* IPv4 addresses bring ::ffff: along, which does not belong to the sum: twice 0xffff is
+	 * zero in one's complement. */
+	memcpy(words, src->b, sizeof(words));
+	sum += (uint64_t)words[0] + words[1] + words[2] + words[3];
+	memcpy(words, dst->b, sizeof(words));
+	return sum + words[0] + words[1] + words[2] + words[3];
+}
+
+/* Words are summed before they are stored: a load that spans several fresh stores would wait. */
+static void
+ip4_prepend(struct inet_worker *w, const struct inet_port *port, struct rte_mbuf *m,
+	const struct inet_ip_out *out)
+{
+	uint32_t len = m->pkt_len + IP4_HDR, word[5];
+	char *h = rte_pktmbuf_prepend(m, IP4_HDR);
+	uint16_t sum;
+
+	SL_DEBUG_ASSERT(h != NULL);
+	word[0] = rte_cpu_to_be_32(UINT32_C(0x45000000) | (uint32_t)out->tos << 16 | len);
+	word[1] = rte_cpu_to_be_32((uint32_t)w->ip_id++ << 16 | IP4_DF);
+	word[2] = rte_cpu_to_be_32((uint32_t)out->ttl << 24 | (uint32_t)out->proto << 16);
+	word[3] = inet_to_v4(&out->src);
+	word[4] = inet_to_v4(&out->dst);
+	m->l3_len = IP4_HDR;
+	if (port->tx_ip_cksum) {
+		m->ol_flags |= RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM;
+	} else {
+		sum = (uint16_t)~inet_fold(
+			(uint64_t)word[0] + word[1] + word[2] + word[3] + word[4]);
+		word[2] |= rte_cpu_to_be_32(rte_be_to_cpu_16(sum));
+	}
+	memcpy(h, word, sizeof(word));
+}
+
+static void
+ip6_prepend(struct rte_mbuf *m, const struct inet_ip_out *out)
+{
+	uint16_t len = (uint16_t)m->pkt_len;
+	uint8_t *h = (uint8_t *)rte_pktmbuf_prepend(m, IP6_HDR);
+
+	SL_DEBUG_ASSERT(h != NULL);
+	inet_put16(h, (uint16_t)(0x6000 | out->tos << 4));
+	inet_put16(h + 2, 0);
+	inet_put16(h + 4, len);
+	h[6] = out->proto;
+	h[7] = out->ttl;
+	memcpy(h + 8, out->src.b, 16);
+	memcpy(h + 24, out->dst.b, 16);
+	m->l3_len = IP6_HDR;
+}
+
+void
+inet_ip_prepend(struct inet_worker *w, const struct inet_port *port, struct rte_mbuf *m,
+	const struct inet_ip_out *out)
+{
+	if (inet_is_v4(&out->dst))
+		ip4_prepend(w, port, m, out);
+	else
+		ip6_prepend(m, out);
+}
+
+static uint64_t
+payload_sum(const struct rte_mbuf *m)
+{
+	/* There is headroom in front, as the short sum needs. */
+	if (SL_LIKELY(m->nb_segs == 1 && m->data_len <= SHORT_PAYLOAD))
+		return inet_sum_short(rte_pktmbuf_mtod(m, const char *), m->data_len);
+	return inet_sum_mbuf(m, 0, m->pkt_len);
+}
+
+static void
+udp_prepend(const struct inet_port *port, struct rte_mbuf *m, const struct sl_inet_flow *flow)
+{
+	uint32_t len = m->pkt_len + UDP_HDR, word[2];
+	uint64_t pseudo = inet_pseudo_sum(&flow->src, &flow->dst, IPPROTO_UDP, len);
+	uint16_t sum;
+	char *h;
+
+	memcpy(&word[0], &flow->sport, 4); /* dport follows */
+	word[1] = rte_cpu_to_be_32(len << 16);
+	if (port->tx_udp_cksum) {
+		/* The hardware adds the rest to what the field holds. */
+		m->ol_flags |= RTE_MBUF_F_TX_UDP_CKSUM;
+		m->ol_flags |= inet_is_v4(&flow->dst) ? RTE_MBUF_F_TX_IPV4 : RTE_MBUF_F_TX_IPV6;
+		sum = inet_fold(pseudo);
+	} else {
+		pseudo = inet_add64(pseudo + word[0] + word[1], payload_sum(m));
+		sum = (uint16_t)~inet_fold(pseudo);
+		if (sum == 0)
+			sum = UINT16_MAX; /* zero would say: no checksum */
+	}
+	word[1] |= rte_cpu_to_be_32(rte_be_to_cpu_16(sum));
+	h = rte_pktmbuf_prepend(m, UDP_HDR);
+	SL_DEBUG_ASSERT(h != NULL);
+	memcpy(h, word, sizeof(word));
+}
+
+static void
+group_mac(const struct sl_addr *dst, uint8_t *mac)
+{
+	if (inet_is_v4(dst)) {
+		memcpy(mac, (const uint8_t[]){0x01, 0x00, 0x5e}, 3);
+		mac[3] = dst->b[13] & 0x7f;
+		memcpy(mac + 4, dst->b + 14, 2);
+	} else {
+		memcpy(mac, (const uint8_t[]){0x33, 0x33}, 2);
+		memcpy(mac + 2, dst->b + 12, 4);
+	}
+}
+
+static int
+find_path(struct sl_inet *inet, const struct sl_inet_flow *flow, struct inet_path *path)
+{
+	bool v4 = inet_is_v4(&flow->dst);
+	uint32_t be = inet_to_v4(&flow->dst);
+	int ret;
+
+	if (v4 && be == UINT32_MAX)
+		return -EACCES;
+	/* Read first: a change from here on makes what is found out of date, not wrong. */
+	path->routes = sl_load_acquire(&inet->routes); /* IN1 */
+	ret = inet_route(inet, &flow->dst, &flow->src, &path->port, &path->hop);
+	if (ret == 0 && v4 && inet_port_is_broadcast4(path->port, be))
+		ret = -EACCES;
+	path->dst = flow->dst;
+	return ret;
+}
+
+/* Route of a flow, remembered by destination. Those that depend on the source address as well are
+ * looked up each time. */
+static int
+recall_path(struct sl_inet *inet, struct inet_worker *w, const struct sl_inet_flow *flow,
+	struct inet_path *path)
+{
+	const uint8_t *b = flow->dst.b;
+	struct inet_path *p = &w->path[(b[15] ^ b[14] ^ b[13]) % INET_PATHS];
+	int ret;
+
+	if (SL_LIKELY(p->port != NULL && inet_addr_equal(&p->dst, &flow->dst) &&
+		      p->routes == sl_load_acquire(&inet->routes))) { /* IN1 */
+		*path = *p;
+		return 0;
+	}
+	ret = find_path(inet, flow, path);
+	if (ret == 0 && !inet_is_multicast(&flow->dst) && !inet_is_link_local(&flow->dst))
+		*p = *path;
+	return ret;
+}
+
+int
+sl_inet_udp_output(
+	struct sl_inet *inet, uint16_t worker, const struct sl_inet_flow *flow, struct rte_mbuf *m)
+{
+	struct inet_worker *w = &inet->worker[worker];
+	bool v4 = inet_is_v4(&flow->dst);
+	struct inet_ip_out out;
+	struct inet_path path;
+	uint8_t mac[6];
+	int ret;
+
+	if (flow->dport == 0)
+		return -EINVAL;
+	ret = recall_path(inet, w, flow, &path);
+	if (SL_UNLIKELY(ret != 0)) {
+		inet_count(w, SL_TX_NO_ROUTE, ret == -ENETUNREACH);
+		return ret;
+	}
+	if (m->pkt_len + UDP_HDR + (v4 ? IP4_HDR : IP6_HDR) > path.port->mtu)
+		return -EMSGSIZE;
+	out = (struct inet_ip_out){.src = flow->src,
+		.dst = flow->dst,
+		.proto = IPPROTO_UDP,
+		.ttl = flow->ttl != 0 ? flow->ttl : INET_TTL,
+		.tos = flow->tos};
+	udp_prepend(path.port, m, flow);
+	inet_ip_prepend(w, path.port, m, &out);
+	if (SL_UNLIKELY(inet_is_multicast(&flow->dst))) {
+		group_mac(&flow->dst, mac);
+		inet_eth_output(w, path.port, &path.port->workers[worker], m, mac,
+			v4 ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6);
+	} else {
+		inet_neigh_output(inet, worker, path.port, &path.hop, m);
+	}
+	return 0;
+}

@@ -1,0 +1,154 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Sluice developers
+"""Short runs of sluice-bench: every line is a row, every case is there, the counts fit.
+
+The bench itself ends with status 1 when a datagram is lost, doubled or out of its flow's order, or
+when a packet buffer does not come back; so status 0 is the assertion. Numbers are not looked at.
+
+usage: test_run.py SLUICE_BENCH
+"""
+import glob
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+passed = failed = skipped = 0
+
+
+def check(name, good, why=''):
+    global passed, failed
+    passed, failed = passed + bool(good), failed + (not good)
+    print(f'{"ok  " if good else "FAIL"} {name}{"" if good else ": " + str(why)}')
+
+
+def run(bench, *args):
+    ret = subprocess.run([bench, *args], capture_output=True, text=True, timeout=200, check=False)
+    return ret.returncode, ret.stdout, ret.stderr
+
+
+def rows_of(text):
+    return [json.loads(line) for line in text.split('\n') if line]
+
+
+def cases():
+    found = []
+    for kind in ('many', 'fewest', 'one'):
+        for where in ('other-core', 'same-core'):
+            found.append(f'{kind}/{where}/queue-only/64/no-touch')
+            found += [f'{kind}/{where}/{lookup}/{size}/{touch}' for lookup in ('unconnected', 'connected')
+                      for size in (64, 1472) for touch in ('no-touch', 'copy')]
+    return found
+
+
+def check_side(name, row):
+    check(f'{name} {row["side"]}', row['bench'] == 'udpq' and row['unit'] == 'pps'
+          and row['value'] >= 0 and row['read'] == row['appended']
+          and set(row['drops']) == {'rcvbuf', 'slots'} and row['cycles_per_packet'] > 0
+          and row['p50_ns'] <= row['p99_ns'] <= row['p999_ns'] and row['flows'] >= row['producers']
+          and ('more producers' in row['note']) == (row['producers'] > len_cores(name)), row)
+
+
+def len_cores(name):
+    return min(8, len(os.sched_getaffinity(0))) - ('other-core' in name)
+
+
+def check_case(name, rows):
+    global skipped
+    if any(r['unit'] == 'skipped' for r in rows):
+        skipped += 1
+        print(f'SKIP {name}: {rows[0]["note"]}')
+        return
+    sides = [r for r in rows if 'side' in r]
+    check(f'{name} sides', [r['side'] for r in sides] == ['batched', 'one-at-a-time'], rows)
+    for row in sides:
+        check_side(name, row)
+    ratios = [r for r in rows if r['unit'] == 'x']
+    check(f'{name} ratio', len(ratios) == 1 and ratios[0]['min'] <= ratios[0]['value']
+          <= ratios[0]['max'] and ratios[0]['slices'] >= 3, rows)
+
+
+def check_memory(rows):
+    global skipped
+    if any(r['unit'] == 'skipped' for r in rows):
+        skipped += 1
+        print(f'SKIP memory: {rows[0]["note"]}')
+        return
+    for side in ('bare', 'loop', 'stack'):
+        found = [r for r in rows if r.get('side') == side]
+        check(f'memory {side}', len(found) == 1 and found[0]['unit'] == 'pps'
+              and found[0]['min'] <= found[0]['value'] <= found[0]['max'], rows)
+    check('memory ratios', [r['ratio'] for r in rows if r['unit'] == 'x']
+          == ['loop/bare', 'stack/loop'], rows)
+
+
+def test_all(bench):
+    status, out, err = run(bench, 'udpq', '--json', '--seconds', '2')
+    check('status', status == 0, err)
+    rows = rows_of(out)
+    for row in rows:
+        check('members', list(row)[:4] == ['bench', 'case', 'value', 'unit'], row)
+    for name in cases():
+        check_case(name, [r for r in rows if r['case'] == name])
+    check_memory([r for r in rows if r['case'].startswith('memory/')])
+    # A single case may have got no time on a busy machine.
+    check('something was read', sum(r.get('read', 0) for r in rows) > 0, rows)
+    check('no other cases', {r['case'] for r in rows if not r['case'].startswith('memory/')}
+          == set(cases()), rows)
+    check('no capture file left', not glob.glob(f'{tempfile.gettempdir()}/sluice-bench-*'))
+
+
+def test_options(bench):
+    status, out, err = run(bench, 'udpq', '--json', '--seconds', '0.2', '--filter', 'one/same-core/connected/64/c',
+                           '--flood')
+    check('filter', status == 0 and {r['case'] for r in rows_of(out)} == {'one/same-core/connected/64/copy'}, err)
+    status, out, _ = run(bench, 'udpq', '--seconds', '0.2', '--filter', 'one/same-core/connected/64/c')
+    check('table', status == 0 and out.startswith('case ') and '{' not in out, out)
+    for bad, word in ((['udpq', '--seconds', 'x'], 'x'), (['udpq', '--seconds', '0'], '0'),
+                      (['udpq', 'more'], 'more'), (['nothing'], 'nothing'), (['udpq', '--no'], '--no'),
+                      ([], 'Usage')):
+        status, out, err = run(bench, *bad)
+        check(f'refuses {bad}', status == 2 and word in err and out == '', err)
+    status, out, _ = run(bench, '--help')
+    check('help', status == 0 and 'udpq' in out)
+
+
+def test_eal_arguments(bench):
+    """EAL's own arguments; one lcore: rows that need another core say so."""
+    status, out, err = run(bench, '-l', '0', '--no-huge', '-m', '256', '--no-pci', '--no-telemetry',
+                           f'--file-prefix=bench-run-{os.getpid()}', '--', 'udpq', '--json', '--seconds',
+                           '0.3', '--filter', 'one/')
+    rows = rows_of(out)
+    check('one lcore', status == 0 and len(rows) == 9 + 9 * 3, err or rows)
+    check('one lcore, other core', all(r['unit'] == 'skipped' and 'one lcore' in r['note']
+          for r in rows if 'other-core' in r['case']), rows)
+
+
+def test_interrupt(bench):
+    """SIGINT ends the run with the rows of what was measured."""
+    with subprocess.Popen([bench, 'udpq', '--json', '--seconds', '20'], text=True,
+                          stdout=subprocess.PIPE) as p:
+        first = p.stdout.readline()
+        p.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        rest = p.communicate(timeout=100)[0]
+        check('interrupt', p.returncode == 0 and json.loads(first) and rows_of(rest) is not None,
+              p.returncode)
+        print(f'     ended {time.monotonic() - began:.1f} s after the signal')
+
+
+def main(bench):
+    test_all(bench)
+    test_options(bench)
+    test_eal_arguments(bench)
+    test_interrupt(bench)
+    print(f'{passed} passed, {failed} failed, {skipped} skipped')
+    return failed != 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1]))

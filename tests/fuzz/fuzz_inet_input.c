@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Sluice developers
+ */
+
+/*
+ * Any frames into a stack: nothing is read or written out of bounds, each frame ends in one
+ * outcome, no mbuf is lost, and what goes up or out is consistent.
+ *
+ * Input: two bytes of flags (below), then frames, each a length (16 bits, big endian; what is left
+ * of the input ends the last one) and its bytes. All frames form one burst.
+ */
+#include "inet/inet_test.h"
+
+/* First byte: the port. Second: how the frames lie in memory and what hardware says of them. */
+enum {
+	F_VLAN = 1,
+	F_SVLAN = 2,
+	F_PROMISCUOUS = 4,
+	F_ANY_DST = 8,
+	F_NO_SOCKET = 16,
+	F_ASKING = 32, /* we are waiting for two neighbours */
+
+	M_SPLIT = 1,	/* two segments */
+	M_EXACT = 2,	/* a buffer that ends where the frame does */
+	M_STRIPPED = 4, /* the VLAN tag was taken off */
+	M_L4_NONE = 8,
+	M_L4_BAD = 16,
+	M_IP_NONE = 32,
+};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void
+free_exact(void *addr, void *arg)
+{
+	free(addr);
+	free(arg);
+}
+
+static struct rte_mbuf *
+exact_mbuf(const uint8_t *frame, size_t len)
+{
+	struct rte_mbuf_ext_shared_info *shared = malloc(sizeof(*shared));
+	struct rte_mbuf *m = rte_pktmbuf_alloc(t_pool);
+	uint8_t *copy = malloc(len > 0 ? len : 1);
+
+	REQUIRE(m != NULL && shared != NULL && copy != NULL);
+	memcpy(copy, frame, len);
+	shared->free_cb = free_exact;
+	shared->fcb_opaque = shared;
+	rte_mbuf_ext_refcnt_set(shared, 1);
+	rte_pktmbuf_attach_extbuf(m, copy, RTE_BAD_IOVA, (uint16_t)len, shared);
+	m->data_off = 0;
+	m->data_len = (uint16_t)len;
+	m->pkt_len = (uint32_t)len;
+	return m;
+}
+
+static struct rte_mbuf *
+make_mbuf(const uint8_t *frame, size_t len, uint8_t memory)
+{
+	struct rte_mbuf *m;
+
+	if ((memory & M_EXACT) != 0) {
+		m = exact_mbuf(frame, (memory & M_SPLIT) != 0 ? len / 2 : len);
+		if ((memory & M_SPLIT) != 0)
+			REQUIRE(rte_pktmbuf_chain(m, exact_mbuf(frame + len / 2, len - len / 2)) ==
+				0);
+	} else {
+		m = (memory & M_SPLIT) != 0 ? t_mbuf_split(frame, len, len / 3)
+					    : t_mbuf(frame, len);
+	}
+	if ((memory & M_STRIPPED) != 0) {
+		m->ol_flags |= RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
+		m->vlan_tci = 7;
+	}
+	if ((memory & M_L4_NONE) != 0)
+		m->ol_flags |= RTE_MBUF_F_RX_L4_CKSUM_NONE;
+	else if ((memory & M_L4_BAD) != 0)
+		m->ol_flags |= RTE_MBUF_F_RX_L4_CKSUM_BAD;
+	if ((memory & M_IP_NONE) != 0)
+		m->ol_flags |= RTE_MBUF_F_RX_IP_CKSUM_NONE;
+	return m;
+}
+
+static uint64_t
+touch(const struct rte_mbuf *m)
+{
+	uint64_t sum = 0;
+
+	for (; m != NULL; m = m->next) {
+		const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
+
+		for (uint16_t i = 0; i < m->data_len; i++)
+			sum += p[i];
+	}
+	return sum;
+}
+
+static void
+check_in(void)
+{
+	const char *why;
+
+	for (unsigned int i = 0; i < t_ins; i++) {
+		struct rte_mbuf *m = t_in[i].buf;
+
+		if (m == NULL)
+			continue; /* refused */
+		REQUIRE(rte_mbuf_check(m, 1, &why) == 0);
+		REQUIRE(m->pkt_len == t_in[i].len && t_in[i].truesize > 0);
+		REQUIRE(touch(m) <= 255 * (uint64_t)m->pkt_len);
+	}
+}
+
+static void
+check_out(void)
+{
+	const char *why;
+
+	for (unsigned int i = 0; i < t_outs; i++) {
+		const uint8_t *p = rte_pktmbuf_mtod(t_out[i], const uint8_t *);
+		size_t l2 = t_out[i]->l2_len, len = t_out[i]->pkt_len - l2;
+
+		REQUIRE(rte_mbuf_check(t_out[i], 1, &why) == 0);
+		REQUIRE(memcmp(p + 6, t_our_mac, 6) == 0);
+		if (p[l2 - 2] == 0x08 && p[l2 - 1] == 0)
+			REQUIRE((size_t)(p[l2 + 2] << 8 | p[l2 + 3]) == len &&
+				t_sum(p + l2, 20, 0) == 0xffff);
+		else if (p[l2 - 2] == 0x86)
+			REQUIRE((size_t)(p[l2 + 4] << 8 | p[l2 + 5]) + 40 == len);
+		else
+			REQUIRE(p[l2 - 2] == 0x08 && p[l2 - 1] == 6 && len == 28);
+		REQUIRE(len <= 1500);
+	}
+}
+
+static void
+ask_neighbours(void)
+{
+	static const char *const peers[] = {"198.18.0.1", "2001:db8::1"};
+
+	for (size_t i = 0; i < SL_COUNT_OF(peers); i++) {
+		struct sl_inet_flow flow = {.dst = t_addr(peers[i]), .dport = 9, .sport = 9};
+		struct rte_mbuf *m = rte_pktmbuf_alloc(t_pool);
+
+		REQUIRE(m != NULL && sl_inet_source(t_inet, &flow.dst, &flow.src) == 0);
+		REQUIRE(sl_inet_udp_output(t_inet, 0, &flow, m) == 0);
+	}
+}
+
+static uint16_t
+make_burst(const uint8_t *data, size_t size, uint8_t memory, struct rte_mbuf **pkts)
+{
+	uint16_t n = 0;
+
+	while (size >= 2 && n < SL_INET_BURST) {
+		size_t len = (size_t)(data[0] << 8 | data[1]);
+
+		len = RTE_MIN(RTE_MIN(len, size - 2), (size_t)2000);
+		pkts[n++] = make_mbuf(data + 2, len, memory);
+		data += 2 + len;
+		size -= 2 + len;
+	}
+	return n;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct rte_mbuf *pkts[SL_INET_BURST];
+	struct sl_inet_port_conf conf = {0};
+	uint8_t flags, memory;
+	static bool ready;
+	uint16_t n;
+
+	if (!ready)
+		t_init("fuzz_inet_input");
+	ready = true;
+	if (size < 2)
+		return 0;
+	flags = data[0];
+	memory = data[1];
+	conf.vlan = (flags & F_VLAN) != 0 ? 7 : 0;
+	conf.svlan = conf.vlan != 0 && (flags & F_SVLAN) != 0 ? 9 : 0;
+	conf.promiscuous = (flags & F_PROMISCUOUS) != 0;
+	conf.any_dst = (flags & F_ANY_DST) != 0;
+	t_open(&conf);
+	if ((flags & F_ASKING) != 0)
+		ask_neighbours();
+	t_udp_answer = (flags & F_NO_SOCKET) != 0 ? SL_RX_UDP_NO_SOCKET : SL_RX_UDP_QUEUED;
+	n = make_burst(data + 2, size - 2, memory, pkts);
+	sl_inet_input_burst(t_inet, 0, t_port, pkts, n);
+	t_flush();
+	check_in();
+	check_out();
+	t_drop_out();
+	t_pass(4 * T_S);
+	check_out();
+	REQUIRE(sl_inet_received(t_inet, SL_INET_NO_WORKER) == n);
+	t_close();
+	REQUIRE(test_bad == 0); /* the sums and the pool, which t_close checks */
+	return 0;
+}
