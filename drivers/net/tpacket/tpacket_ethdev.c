@@ -202,6 +202,26 @@ intr_switch(struct rte_eth_dev *dev, uint16_t queue)
 /* ---- life --------------------------------------------------------------------------------------
  */
 
+/* An application that configures a larger MTU than the interface has wants it raised. 1500 says
+ * nothing: DPDK puts it in for applications that name none. */
+static int
+raise_mtu(struct rte_eth_dev *dev)
+{
+	struct tpacket_port *port = dev->data->dev_private;
+	uint32_t now = sl_load_relaxed(&port->kernel_mtu);
+	int ret;
+
+	if (dev->data->mtu <= now || dev->data->mtu <= RTE_ETHER_MTU)
+		return 0;
+	ret = tpacket_if_set_mtu(port->control_fd, port->args.iface, dev->data->mtu);
+	if (ret == 0)
+		sl_store_relaxed(&port->kernel_mtu, dev->data->mtu);
+	else
+		TPACKET_LOG(ERR, "%s: cannot raise the MTU from %u to %u: %s", port->args.iface,
+			now, dev->data->mtu, sl_strerror(ret));
+	return ret;
+}
+
 static int
 configure(struct rte_eth_dev *dev)
 {
@@ -215,6 +235,9 @@ configure(struct rte_eth_dev *dev)
 		if (ret != 0)
 			return sl_rte_error();
 	}
+	ret = raise_mtu(dev);
+	if (ret != 0)
+		return ret;
 	intr_close(dev);
 	return conf->intr_conf.rxq != 0 ? intr_open(dev) : 0;
 }

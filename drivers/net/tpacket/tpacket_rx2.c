@@ -133,8 +133,8 @@ frame_ready(const struct tpacket_rxq *q, const struct tpacket_ring *ring, uint32
 	uint32_t n = q->cur.block * ring->geom.per_block + q->cur.in_block + offset;
 	uint8_t *slot = ring->map + tpacket_geom_offset(&ring->geom, n % ring->geom.frame_nr);
 
-	return (sl_load_acquire(&tpacket_slot_header(slot)->tp_status) & TP_STATUS_USER) !=
-	       0; /* TP2 */
+	/* TP2: as in a burst, though nothing is read here. */
+	return (sl_load_acquire(&tpacket_slot_header(slot)->tp_status) & TP_STATUS_USER) != 0;
 }
 
 uint32_t

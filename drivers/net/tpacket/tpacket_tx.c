@@ -230,6 +230,7 @@ rewind_rest(struct tpacket_txq *q, const struct tpacket_ring *ring, struct tpack
 	*malformed = taken < n && (slot_status(first.slot) & TP_STATUS_WRONG_FORMAT) != 0;
 	q->head = first;
 	for (at = first, i = taken; i < n; i++) {
+		/* TP3: the kernel looks at this word only when it is called. */
 		sl_store_release(&tpacket_slot_header(at.slot)->tp_status, TP_STATUS_AVAILABLE);
 		tpacket_cursor_advance(&at, ring);
 	}

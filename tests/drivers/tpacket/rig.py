@@ -8,6 +8,7 @@ may write to.
 import atexit
 import ctypes
 import fcntl
+import glob
 import json
 import os
 import re
@@ -25,7 +26,7 @@ SOL_PACKET = 263
 PACKET_AUXDATA = 8
 PACKET_IGNORE_OUTGOING = 23
 SO_RCVBUFFORCE = 33
-PATIENCE_S = 60  # only ever waited out when something is broken
+PATIENCE_S = 180  # only ever waited out when something is broken
 LIBC = ctypes.CDLL(None, use_errno=True)
 PROMPT = 'testpmd> '
 
@@ -57,6 +58,9 @@ class Rig:
         return shutil.copy(plugin, self.home)
 
     def close(self):
+        # A second signal must not end this half way.
+        for sig in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(sig, signal.SIG_IGN)
         for process in self.processes:
             if process.poll() is None:
                 process.kill()
@@ -67,7 +71,8 @@ class Rig:
         self.namespaces.clear()
         if self.home:
             shutil.rmtree(self.home, ignore_errors=True)
-        shutil.rmtree(f'/var/run/dpdk/{self.tag}', ignore_errors=True)
+        for path in glob.glob(f'/var/run/dpdk/{self.tag}n*'):
+            shutil.rmtree(path, ignore_errors=True)
 
     def namespace(self, name, ipv6=False):
         ns = f'{self.tag}{name}'
@@ -95,7 +100,8 @@ class Rig:
 
     def testpmd(self, ns, *vdevs, **options):
         self.count += 1
-        return Testpmd(self, ns, f'{self.tag}n{self.count}', vdevs, **options)
+        prefix = options.pop('prefix', f'{self.tag}n{self.count}')
+        return Testpmd(self, ns, prefix, vdevs, **options)
 
     @staticmethod
     def inside(ns, *args):
@@ -199,12 +205,13 @@ class Testpmd:
     """A stock dpdk-testpmd, driven over its standard input."""
 
     def __init__(self, rig, ns, prefix, vdevs, mode='io', options=(), plugin=True, log=None,
-                 wrapper=(), lcores=None, mbufs=8192, expect_failure=False):
+                 wrapper=(), lcores=None, mbufs=8192, memory=('--no-huge', '-m', '512'),
+                 expect_failure=False):
         cpus = sorted(os.sched_getaffinity(0))
         self.prefix = prefix
         lcores = lcores or f'0@{cpus[0]},1@{cpus[-1]}'
-        command = [*wrapper, 'stdbuf', '-oL', 'dpdk-testpmd', '--lcores', lcores, '--no-huge', '-m',
-                   '512', '--no-pci', '--no-telemetry', f'--file-prefix={prefix}']
+        command = [*wrapper, 'stdbuf', '-oL', 'dpdk-testpmd', '--lcores', lcores, *memory,
+                   '--no-pci', '--no-telemetry', f'--file-prefix={prefix}']
         if plugin:
             command += ['-d', rig.plugin]
         command += [f'--vdev={v}' for v in vdevs]

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Sluice developers
 #
-# Runs test_api in a network namespace of its own with a veth pair, which ends with it.
+# Runs test_api or test_faults in a network namespace of its own with a veth pair, which ends with it.
 #
-#     test_api: port 0 on t0 ---- veth ---- t1: port 1, or plain packet sockets
+#     port A on t0 ---- veth ---- t1: port B
 set -euo pipefail
 api=$1 plugin=$2
 if [ "$(id -u)" != 0 ]; then

@@ -274,6 +274,10 @@ def run_stale(cases, rig):
 
 
 def run_changes(cases, rig):
+    with cases('a larger MTU that is configured is the interface\'s'):
+        pair = Pair(rig, options=['--max-pkt-len=4018', '--enable-scatter'])
+        assert r.Rig.details(pair.b, 'wb')['mtu'] == 4018 - 22  # link header and two tags
+        pair.end()
     for args, queues in (('', 1), (',tpver=3', 1), ('', 2)):
         name = f'{args[1:] or "defaults"}, {queues} queue(s)'
         with cases(f'MTU changes under traffic, {name}'):
