@@ -184,7 +184,8 @@ home_close(struct sl_frag *f, uint32_t i)
 		 * that nothing is out. */
 	} while (!sl_cas_weak_acq_rel(&h->head, &old, now));
 	if (now == FRAG_CLOSED)
-		sl_fetch_sub_acq_rel(&f->rest->open, 1u); /* not the last: the owner's is there */
+		/* FR3: not the last, as the owner's is there. */
+		sl_fetch_sub_acq_rel(&f->rest->open, 1u);
 }
 
 void
@@ -196,6 +197,7 @@ sl_frag_destroy(struct sl_frag *f)
 		frag_retire(f, home_cursor(f, i));
 		home_close(f, i);
 	}
+	/* FR3: or the last put does it. */
 	if (sl_fetch_sub_acq_rel(&f->rest->open, 1u) == 1)
 		frag_free_all(f);
 }

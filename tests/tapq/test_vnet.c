@@ -42,68 +42,68 @@ make(enum frame f, uint8_t *b)
 	}
 }
 
+static const struct {
+	enum frame frame;
+	uint32_t len;
+	struct sl_vnet_hdr h; /* flags, gso_type, hdr_len, gso_size, csum_start, csum_offset */
+	enum sl_vnet_error expected;
+} cases[] = {
+	{ARP, 60, {0, 0, 0, 0, 0, 0, 0}, SL_VNET_OK},
+	{ARP, 60, {SL_VNET_DATA_VALID, 0, 0, 0, 0, 0, 0}, SL_VNET_OK},
+	/* Types. */
+	{TCP4, 1514, {N, 1, 54, 500, 34, 16, 0}, SL_VNET_OK},
+	{TCP4, 1514, {N, 1 | ECN, 54, 500, 34, 16, 0}, SL_VNET_OK},
+	{TCP4, 1514, {N, 2, 54, 500, 34, 16, 0}, SL_VNET_BAD_GSO_TYPE},
+	{TCP4, 1514, {N, 6, 54, 500, 34, 16, 0}, SL_VNET_BAD_GSO_TYPE},
+	{TCP4, 1514, {N, 0x7f, 54, 500, 34, 16, 0}, SL_VNET_BAD_GSO_TYPE},
+	{TCP4, 1514, {N, ECN, 54, 500, 34, 16, 0}, SL_VNET_BAD_GSO_TYPE},
+	{UDP4, 1514, {N, 5 | ECN, 42, 500, 34, 6, 0}, SL_VNET_BAD_GSO_TYPE},
+	/* Sizes. */
+	{TCP4, 1514, {N, 1, 54, 0, 34, 16, 0}, SL_VNET_BAD_GSO_SIZE},
+	{TCP4, 1514, {N, 1, 54, 0xffff, 34, 16, 0}, SL_VNET_BAD_GSO_SIZE},
+	{UDP4, 42 + 128 * 10, {N, 5, 42, 10, 34, 6, 0}, SL_VNET_OK},
+	{UDP4, 42 + 128 * 10 + 1, {N, 5, 42, 10, 34, 6, 0}, SL_VNET_BAD_GSO_SIZE},
+	/* Checksum field: inside the frame, behind the least network header. */
+	{UDP4, 60, {N, 0, 0, 0, 34, 6, 0}, SL_VNET_OK},
+	{UDP4, 60, {N, 0, 0, 0, 33, 6, 0}, SL_VNET_BAD_CSUM},
+	{UDP4, 60, {N, 0, 0, 0, 0, 0, 0}, SL_VNET_BAD_CSUM},
+	{UDP4, 60, {N, 0, 0, 0, 34, 24, 0}, SL_VNET_OK},
+	{UDP4, 60, {N, 0, 0, 0, 34, 25, 0}, SL_VNET_BAD_CSUM},
+	{UDP4, 60, {N, 0, 0, 0, 58, 0, 0}, SL_VNET_OK},
+	{UDP4, 60, {N, 0, 0, 0, 59, 0, 0}, SL_VNET_BAD_CSUM},
+	{UDP4, 60, {N, 0, 0, 0, 65535, 65535, 0}, SL_VNET_BAD_CSUM},
+	{UDP4, 60, {N, 0, 0, 0, 65535, 2, 0}, SL_VNET_BAD_CSUM}, /* 16 bits would wrap */
+	{TCP4, 53, {N, 1, 0, 500, 34, 16, 0}, SL_VNET_BAD_CSUM}, /* no whole TCP header */
+	{TCP4, 1514, {N, 1, 54, 500, 34, 15, 0}, SL_VNET_BAD_CSUM},
+	{UDP4, 1514, {N, 5, 42, 500, 34, 16, 0}, SL_VNET_BAD_CSUM},
+	{UDP4, 1514, {0, 5, 42, 500, 0, 0, 0}, SL_VNET_BAD_CSUM}, /* needs a partial one */
+	{TCP6, 1514, {N, 4, 74, 500, 54, 16, 0}, SL_VNET_OK},
+	{TCP6, 1514, {N, 4, 74, 500, 53, 16, 0}, SL_VNET_BAD_CSUM},
+	/* Header length. */
+	{ARP, 60, {0, 0, 13, 0, 0, 0, 0}, SL_VNET_BAD_HDR_LEN},
+	{ARP, 60, {0, 0, 14, 0, 0, 0, 0}, SL_VNET_OK},
+	{ARP, 60, {0, 0, 60, 0, 0, 0, 0}, SL_VNET_OK},
+	{ARP, 60, {0, 0, 61, 0, 0, 0, 0}, SL_VNET_BAD_HDR_LEN},
+	{ARP, 60, {0, 0, 65535, 0, 0, 0, 0}, SL_VNET_BAD_HDR_LEN},
+	{UDP4, 60, {N, 0, 1, 0, 34, 6, 0}, SL_VNET_OK}, /* raised over the checksum */
+	/* The frame is what the type says. */
+	{TCP4, 1514, {0, 1, 54, 500, 0, 0, 0}, SL_VNET_OK},
+	{UDP4, 1514, {0, 1, 54, 500, 0, 0, 0}, SL_VNET_BAD_PROTOCOL},
+	{TCP6, 1514, {0, 1, 54, 500, 0, 0, 0}, SL_VNET_BAD_PROTOCOL},
+	{TCP4, 1514, {0, 4, 74, 500, 0, 0, 0}, SL_VNET_BAD_PROTOCOL},
+	{ARP, 1514, {0, 1, 54, 500, 0, 0, 0}, SL_VNET_BAD_PROTOCOL},
+	{TCP4, 1514, {N, 1, 54, 500, 38, 16, 0}, SL_VNET_BAD_PROTOCOL}, /* not its header */
+	{TCP4VLAN, 1514, {N, 1, 58, 500, 38, 16, 0}, SL_VNET_OK},
+	{TCP6EXT, 1514, {N, 4, 82, 500, 62, 16, 0}, SL_VNET_OK},
+	{UDP4, 1514, {0, 3, 42, 500, 0, 0, 0}, SL_VNET_OK},
+	{UDP6, 1514, {N, 5, 62, 500, 54, 6, 0}, SL_VNET_OK},
+	{TCP4, 53, {0, 1, 0, 500, 0, 0, 0}, SL_VNET_BAD_PROTOCOL},
+	{TCP4, 30, {0, 1, 0, 500, 0, 0, 0}, SL_VNET_BAD_PROTOCOL},
+};
+
 static void
 rules(void)
 {
-	static const struct {
-		enum frame frame;
-		uint32_t len;
-		struct sl_vnet_hdr
-			h; /* flags, gso_type, hdr_len, gso_size, csum_start, csum_offset */
-		enum sl_vnet_error expected;
-	} cases[] = {
-		{ARP, 60, {0, 0, 0, 0, 0, 0, 0}, SL_VNET_OK},
-		{ARP, 60, {SL_VNET_DATA_VALID, 0, 0, 0, 0, 0, 0}, SL_VNET_OK},
-		/* Types. */
-		{TCP4, 1514, {N, 1, 54, 500, 34, 16, 0}, SL_VNET_OK},
-		{TCP4, 1514, {N, 1 | ECN, 54, 500, 34, 16, 0}, SL_VNET_OK},
-		{TCP4, 1514, {N, 2, 54, 500, 34, 16, 0}, SL_VNET_BAD_GSO_TYPE},
-		{TCP4, 1514, {N, 6, 54, 500, 34, 16, 0}, SL_VNET_BAD_GSO_TYPE},
-		{TCP4, 1514, {N, 0x7f, 54, 500, 34, 16, 0}, SL_VNET_BAD_GSO_TYPE},
-		{TCP4, 1514, {N, ECN, 54, 500, 34, 16, 0}, SL_VNET_BAD_GSO_TYPE},
-		{UDP4, 1514, {N, 5 | ECN, 42, 500, 34, 6, 0}, SL_VNET_BAD_GSO_TYPE},
-		/* Sizes. */
-		{TCP4, 1514, {N, 1, 54, 0, 34, 16, 0}, SL_VNET_BAD_GSO_SIZE},
-		{TCP4, 1514, {N, 1, 54, 0xffff, 34, 16, 0}, SL_VNET_BAD_GSO_SIZE},
-		{UDP4, 42 + 128 * 10, {N, 5, 42, 10, 34, 6, 0}, SL_VNET_OK},
-		{UDP4, 42 + 128 * 10 + 1, {N, 5, 42, 10, 34, 6, 0}, SL_VNET_BAD_GSO_SIZE},
-		/* Checksum field: inside the frame, behind the least network header. */
-		{UDP4, 60, {N, 0, 0, 0, 34, 6, 0}, SL_VNET_OK},
-		{UDP4, 60, {N, 0, 0, 0, 33, 6, 0}, SL_VNET_BAD_CSUM},
-		{UDP4, 60, {N, 0, 0, 0, 0, 0, 0}, SL_VNET_BAD_CSUM},
-		{UDP4, 60, {N, 0, 0, 0, 34, 24, 0}, SL_VNET_OK},
-		{UDP4, 60, {N, 0, 0, 0, 34, 25, 0}, SL_VNET_BAD_CSUM},
-		{UDP4, 60, {N, 0, 0, 0, 58, 0, 0}, SL_VNET_OK},
-		{UDP4, 60, {N, 0, 0, 0, 59, 0, 0}, SL_VNET_BAD_CSUM},
-		{UDP4, 60, {N, 0, 0, 0, 65535, 65535, 0}, SL_VNET_BAD_CSUM},
-		{UDP4, 60, {N, 0, 0, 0, 65535, 2, 0}, SL_VNET_BAD_CSUM}, /* 16 bits would wrap */
-		{TCP4, 53, {N, 1, 0, 500, 34, 16, 0}, SL_VNET_BAD_CSUM}, /* no whole TCP header */
-		{TCP4, 1514, {N, 1, 54, 500, 34, 15, 0}, SL_VNET_BAD_CSUM},
-		{UDP4, 1514, {N, 5, 42, 500, 34, 16, 0}, SL_VNET_BAD_CSUM},
-		{UDP4, 1514, {0, 5, 42, 500, 0, 0, 0}, SL_VNET_BAD_CSUM}, /* needs a partial one */
-		{TCP6, 1514, {N, 4, 74, 500, 54, 16, 0}, SL_VNET_OK},
-		{TCP6, 1514, {N, 4, 74, 500, 53, 16, 0}, SL_VNET_BAD_CSUM},
-		/* Header length. */
-		{ARP, 60, {0, 0, 13, 0, 0, 0, 0}, SL_VNET_BAD_HDR_LEN},
-		{ARP, 60, {0, 0, 14, 0, 0, 0, 0}, SL_VNET_OK},
-		{ARP, 60, {0, 0, 60, 0, 0, 0, 0}, SL_VNET_OK},
-		{ARP, 60, {0, 0, 61, 0, 0, 0, 0}, SL_VNET_BAD_HDR_LEN},
-		{ARP, 60, {0, 0, 65535, 0, 0, 0, 0}, SL_VNET_BAD_HDR_LEN},
-		{UDP4, 60, {N, 0, 1, 0, 34, 6, 0}, SL_VNET_OK}, /* raised over the checksum */
-		/* The frame is what the type says. */
-		{TCP4, 1514, {0, 1, 54, 500, 0, 0, 0}, SL_VNET_OK},
-		{UDP4, 1514, {0, 1, 54, 500, 0, 0, 0}, SL_VNET_BAD_PROTOCOL},
-		{TCP6, 1514, {0, 1, 54, 500, 0, 0, 0}, SL_VNET_BAD_PROTOCOL},
-		{TCP4, 1514, {0, 4, 74, 500, 0, 0, 0}, SL_VNET_BAD_PROTOCOL},
-		{ARP, 1514, {0, 1, 54, 500, 0, 0, 0}, SL_VNET_BAD_PROTOCOL},
-		{TCP4, 1514, {N, 1, 54, 500, 38, 16, 0}, SL_VNET_BAD_PROTOCOL}, /* not its header */
-		{TCP4VLAN, 1514, {N, 1, 58, 500, 38, 16, 0}, SL_VNET_OK},
-		{TCP6EXT, 1514, {N, 4, 82, 500, 62, 16, 0}, SL_VNET_OK},
-		{UDP4, 1514, {0, 3, 42, 500, 0, 0, 0}, SL_VNET_OK},
-		{UDP6, 1514, {N, 5, 62, 500, 54, 6, 0}, SL_VNET_OK},
-		{TCP4, 53, {0, 1, 0, 500, 0, 0, 0}, SL_VNET_BAD_PROTOCOL},
-		{TCP4, 30, {0, 1, 0, 500, 0, 0, 0}, SL_VNET_BAD_PROTOCOL},
-	};
 	uint8_t frame[2048];
 
 	for (size_t i = 0; i < SL_COUNT_OF(cases); i++) {
