@@ -114,10 +114,10 @@ kernel_recvmsg(struct sink *s, int flags)
 static ssize_t
 kernel_recvfrom(struct sink *s, int flags)
 {
-	socklen_t len = sizeof(s->names[0]);
+	socklen_t len = sizeof(s->name);
 
 	return sl_sys((int)recvfrom(s->fd, s->iov[0].iov_base, SINK_BUF, flags,
-		(struct sockaddr *)&s->names[0], &len));
+		(struct sockaddr *)&s->name, &len));
 }
 
 static ssize_t

@@ -59,15 +59,11 @@ sink_buffers_free(struct sink *s)
 static void
 arm(struct sink *s, unsigned int n)
 {
-	bool control = s->opt->recv_ttl || s->opt->recv_pktinfo;
-
+	if (!s->opt->recv_ttl && !s->opt->recv_pktinfo)
+		return;
 	for (unsigned int i = 0; i < n; i++) {
 		struct msghdr *h = &s->msgs[i].msg_hdr;
 
-		h->msg_name = &s->names[i];
-		h->msg_namelen = sizeof(s->names[i]);
-		if (!control)
-			continue;
 		h->msg_control = s->control[i];
 		h->msg_controllen = SINK_CONTROL;
 	}
@@ -121,6 +117,22 @@ use_payload(struct sink *s, const uint8_t *data, size_t len)
 		payload_check_one(s->check, data, len);
 }
 
+/* What recvmmsg brought. */
+static void
+use_messages(struct sink *s, int n)
+{
+	bool look = s->opt->touch || s->check != NULL;
+	uint64_t bytes = 0;
+
+	for (int i = 0; i < n && !look; i++)
+		bytes += s->msgs[i].msg_len;
+	s->row.bytes += bytes;
+	for (int i = 0; i < n && look; i++)
+		use_payload(s, s->iov[i].iov_base, s->msgs[i].msg_len);
+	for (int i = 0; i < n && s->msgs[i].msg_hdr.msg_control != NULL; i++)
+		count_control(&s->row, &s->msgs[i].msg_hdr);
+}
+
 /* Datagrams came: the row's clock. */
 static void
 stamp(struct sink *s, unsigned int got, uint64_t max)
@@ -156,11 +168,7 @@ do_recvmmsg(struct sink *s, unsigned int n)
 	arm(s, n);
 	arm_bad(s, n);
 	got = s->via->recvmmsg(s, n, flags, o->timeout_ms >= 0 ? &timeout : NULL);
-	for (int i = 0; i < got; i++) {
-		use_payload(s, s->iov[i].iov_base, s->msgs[i].msg_len);
-		if (s->msgs[i].msg_hdr.msg_control != NULL)
-			count_control(&s->row, &s->msgs[i].msg_hdr);
-	}
+	use_messages(s, got);
 	return got;
 }
 
@@ -244,10 +252,10 @@ own_recvmsg(struct sink *s, int flags)
 static ssize_t
 own_recvfrom(struct sink *s, int flags)
 {
-	socklen_t len = sizeof(s->names[0]);
+	socklen_t len = sizeof(s->name);
 
-	return sl_udp_recvfrom(s->sock, s->iov[0].iov_base, SINK_BUF, flags,
-		(struct sockaddr *)&s->names[0], &len);
+	return sl_udp_recvfrom(
+		s->sock, s->iov[0].iov_base, SINK_BUF, flags, (struct sockaddr *)&s->name, &len);
 }
 
 static ssize_t

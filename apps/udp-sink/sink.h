@@ -113,7 +113,7 @@ struct sink {
 	void *bad; /**< memory that may not be touched */
 	struct mmsghdr msgs[SINK_BATCH_MAX];
 	struct iovec iov[SINK_BATCH_MAX];
-	struct sockaddr_storage names[SINK_BATCH_MAX];
+	struct sockaddr_storage name; /**< recvfrom: who sent it */
 	uint8_t (*control)[SINK_CONTROL];
 	uint8_t *bufs; /**< SINK_BATCH_MAX of SINK_STRIDE bytes */
 };

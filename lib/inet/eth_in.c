@@ -169,6 +169,7 @@ static void __attribute__((noinline)) input_slow(struct inet_rx *rx, struct rte_
 	unsigned int result = input_general(rx, m);
 
 	rx->local4 = rx->wport->local4;
+	rx->local = sl_addr_v4(rx->local4);
 	rx->bcast4 = rx->wport->bcast4;
 	/* A kept datagram gets its outcome from the UDP layer. */
 	if (result == (SL_RX_UDP_QUEUED | INET_KEPT))
@@ -179,24 +180,33 @@ static void __attribute__((noinline)) input_slow(struct inet_rx *rx, struct rte_
 		rx->free[rx->frees++] = m;
 }
 
+/* Does the driver say something of the packet that the fast path does not know what to do with? */
+static inline bool
+flags_odd(uint64_t flags)
+{
+	if (SL_LIKELY((flags & (RX_VLAN_ANY | RTE_MBUF_F_RX_IP_CKSUM_BAD |
+				       RTE_MBUF_F_RX_L4_CKSUM_BAD)) == 0))
+		return false;
+	/* NONE is GOOD and BAD at once: not filled in, but the data is right. */
+	return (flags & (RX_VLAN_ANY | RTE_MBUF_F_RX_IP_CKSUM_BAD)) != 0 ||
+	       (flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_BAD;
+}
+
 /* True if the frame was the common case, and d filled in. */
 static inline __attribute__((always_inline)) bool
 input_fast(const struct inet_rx *rx, struct rte_mbuf *m, struct sl_dgram *d)
 {
 	const char *p = rte_pktmbuf_mtod(m, const char *);
-	/* BAD without GOOD is a checksum that hardware found wrong. */
-	uint64_t l4 = m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK;
+	uint64_t odd;
 	uint32_t type;
 
-	if (m->nb_segs != 1 || m->data_len < rx->fast_len || l4 == RTE_MBUF_F_RX_L4_CKSUM_BAD ||
-		(m->ol_flags & (RX_VLAN_ANY | RTE_MBUF_F_RX_IP_CKSUM_BAD)) != 0)
+	if (m->nb_segs != 1 || m->data_len < rx->fast_len || flags_odd(m->ol_flags))
 		return false;
-	if (SL_UNLIKELY(!fast_eth_for_us(rx->port, load64(p))))
-		return false;
-	type = load32(p + 12) & rte_cpu_to_be_32(0xffff0000);
-	if (SL_LIKELY(type == rte_cpu_to_be_32((uint32_t)RTE_ETHER_TYPE_IPV4 << 16)))
-		return fast_ip4(rx, m, p + FAST_ETH, d);
-	return type == rte_cpu_to_be_32((uint32_t)RTE_ETHER_TYPE_IPV6 << 16) &&
+	odd = (load64(p) ^ rx->mac_want) & rx->mac_mask;
+	type = load16(p + 12);
+	if (SL_LIKELY(type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4)))
+		return fast_ip4(rx, m, p, odd, d);
+	return type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV6) && odd == 0 &&
 	       m->data_len >= FAST_IP6 && fast_ip6(rx, m, p + FAST_ETH, d);
 }
 
@@ -204,7 +214,6 @@ static void
 prefetch_packet(const struct rte_mbuf *m)
 {
 	rte_prefetch0(rte_pktmbuf_mtod(m, const char *));
-	rte_prefetch0((const char *)m + RTE_CACHE_LINE_MIN_SIZE);
 }
 
 static void
@@ -219,23 +228,25 @@ count_losses(struct inet_rx *rx)
 static void
 input_burst(struct inet_rx *rx, struct rte_mbuf **pkts, uint16_t n)
 {
-	uint32_t i, dgrams = 0;
+	struct sl_dgram *d = rx->dgram;
+	uint32_t i;
 
 	for (i = 0; i < RTE_MIN((uint32_t)n, PREFETCH); i++)
 		prefetch_packet(pkts[i]);
 	for (i = 0; i < n; i++) {
 		if (SL_LIKELY(i + PREFETCH < n))
 			prefetch_packet(pkts[i + PREFETCH]);
-		if (SL_LIKELY(input_fast(rx, pkts[i], &rx->dgram[dgrams]))) {
-			dgrams++;
+		__asm__("" : "+r"(d)); /* an address, not an index to be scaled again and again */
+		if (SL_LIKELY(input_fast(rx, pkts[i], d))) {
+			d++;
 			continue;
 		}
-		rx->dgrams = (uint16_t)dgrams;
+		rx->dgrams = (uint16_t)(d - rx->dgram);
 		input_slow(rx, pkts[i]);
-		dgrams = rx->dgrams;
+		d = &rx->dgram[rx->dgrams];
 	}
-	rx->dgrams = (uint16_t)dgrams;
-	if (dgrams > 0)
+	rx->dgrams = (uint16_t)(d - rx->dgram);
+	if (rx->dgrams > 0)
 		inet_udp_deliver(rx);
 	if (SL_UNLIKELY(rx->frees > 0))
 		rte_pktmbuf_free_bulk(rx->free, rx->frees);
@@ -250,25 +261,31 @@ inet_input(struct sl_inet *inet, uint16_t worker, struct inet_port *port, struct
 {
 	struct inet_rx rx;
 
-	SL_DEBUG_ASSERT(n <= SL_INET_BURST);
+	SL_DEBUG_ASSERT(n > 0 && n <= SL_INET_BURST);
 	/* The arrays are written before they are read: clearing 12 KB a burst would show. */
 	rx.inet = inet;
 	rx.port = port;
+	rx.port_id = port->id;
+	rx.mac_want = port->mac_want;
+	rx.mac_mask = port->mac_mask;
 	rx.wport = &port->workers[worker];
 	rx.w = &inet->worker[worker];
 	rx.worker = worker;
 	rx.local4 = rx.wport->local4;
+	rx.local = sl_addr_v4(rx.local4);
 	rx.bcast4 = rx.wport->bcast4;
 	rx.dgrams = 0;
 	rx.frees = 0;
-	/* With any_dst the address hit last need not be one of the port's, whose broadcast addresses
-	 * must not send all the same. */
+	/* With any_dst the address hit last need not be one of the port's, whose broadcast
+	 * addresses must not send all the same. */
 	rx.many4 = port->any_dst || sl_load_relaxed(&port->count4) > 1;
 	rx.losses = false;
 	/* No frame is long enough for the fast path of a port in a VLAN. */
 	rx.fast_len = port->vids_count == 0 ? FAST_IP4 : UINT32_MAX;
 	rx.in_head = 0;
 	rx.l2_group = 0;
+	rx.pool = pkts[0]->pool;
+	rx.overhead = inet_overhead(pkts[0]);
 	memset(rx.counts, 0, sizeof(rx.counts));
 	input_burst(&rx, pkts, n);
 }

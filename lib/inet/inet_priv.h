@@ -78,7 +78,10 @@ struct inet_port {
 	uint8_t l2_len;
 	uint8_t l2[INET_ETH_MAX]; /* link header to send: destination and type to be filled in */
 	struct rte_ether_addr mac;
-	uint64_t mac_word; /* the same as the first bytes of a frame, two zeros behind */
+	/* A frame for us starts with 8 bytes that equal mac_want where mac_mask has ones: our MAC
+	 * address, or when promiscuous any that is no group. */
+	uint64_t mac_want;
+	uint64_t mac_mask;
 	struct rte_mempool *pool;
 	struct inet_wport *workers;
 
@@ -162,9 +165,15 @@ struct inet_rx {
 	uint16_t frees;
 	uint32_t local4; /* of wport, as long as the general path leaves it */
 	uint32_t bcast4;
-	uint32_t fast_len; /* shortest frame that the fast path takes */
-	bool many4;	   /* the port has several IPv4 addresses */
-	bool losses;	   /* counts holds something */
+	struct sl_addr local; /* local4, as descriptors have it */
+	uint64_t mac_want;    /* of port, as are the next two */
+	uint64_t mac_mask;
+	uint16_t port_id;
+	const struct rte_mempool *pool; /* that the burst's first packet is of */
+	uint32_t overhead;		/* bytes that a packet of it holds besides its buffer */
+	uint32_t fast_len;		/* shortest frame that the fast path takes */
+	bool many4;			/* the port has several IPv4 addresses */
+	bool losses;			/* counts holds something */
 	uint64_t in_head;  /* bit i: datagram i's headers are in head[i], else before its payload */
 	uint64_t l2_group; /* bit i: datagram i came in a group frame */
 	uint16_t counts[SL_OUTCOME_COUNT];
@@ -210,6 +219,13 @@ inet_now(const struct sl_inet *inet)
 	if (SL_UNLIKELY(inet->now_ns != NULL))
 		return inet->now_ns(inet->now_arg);
 	return (uint64_t)(((inet_u128)rte_rdtsc() * inet->ns_per_tick_q32) >> 32);
+}
+
+/* Bytes that a packet of one segment holds besides its buffer. */
+static inline uint32_t
+inet_overhead(const struct rte_mbuf *m)
+{
+	return (uint32_t)sizeof(*m) + m->priv_size;
 }
 
 static inline uint16_t

@@ -28,17 +28,34 @@
 /* First 8 bytes of an IPv4 header: version and length of the header; no fragment. */
 #define FAST_IP4_MASK rte_cpu_to_be_64(UINT64_C(0xff00000000003fff))
 #define FAST_IP4_WANT rte_cpu_to_be_64(UINT64_C(0x4500000000000000))
+/* Next 8: protocol. */
+#define FAST_PROTO_MASK rte_cpu_to_be_64(UINT64_C(0x00ff000000000000))
+#define FAST_PROTO_WANT rte_cpu_to_be_64((uint64_t)IPPROTO_UDP << 48)
 
-/* Halves of an 8-byte load, as 4-byte loads had given them; and ::ffff:a.b.c.d's second half. */
+/* Halves of an 8-byte load, as 4-byte loads had given them, and back; byte k of such a load. */
 #if RTE_BYTE_ORDER == RTE_LITTLE_ENDIAN
 #define FAST_HALF0(v) ((uint32_t)(v))
 #define FAST_HALF1(v) ((uint32_t)((v) >> 32))
-#define FAST_MAPPED(be) ((uint64_t)(be) << 32 | 0xffff0000u)
+#define FAST_PAIR(half0, half1) ((uint64_t)(half1) << 32 | (half0))
+#define FAST_BYTE(v, k) ((uint8_t)((v) >> 8 * (k)))
 #else
 #define FAST_HALF0(v) ((uint32_t)((v) >> 32))
 #define FAST_HALF1(v) ((uint32_t)(v))
-#define FAST_MAPPED(be) ((uint64_t)0xffff << 32 | (be))
+#define FAST_PAIR(half0, half1) ((uint64_t)(half0) << 32 | (half1))
+#define FAST_BYTE(v, k) ((uint8_t)((v) >> (56 - 8 * (k))))
 #endif
+/* ::ffff:a.b.c.d's second half. */
+#define FAST_MAPPED(be) FAST_PAIR(rte_cpu_to_be_32(0xffffu), be)
+
+static inline uint16_t
+load16(const char *p)
+{
+	uint16_t v;
+
+	memcpy(&v, p, sizeof(v));
+	__asm__("" : "+r"(v));
+	return v;
+}
 
 static inline uint32_t
 load32(const char *p)
@@ -60,15 +77,6 @@ load64(const char *p)
 	return v;
 }
 
-/* Does the frame start with our MAC address, or does that not matter? Group frames do not count. */
-static inline bool
-fast_eth_for_us(const struct inet_port *port, uint64_t first)
-{
-	if (SL_LIKELY((first & rte_cpu_to_be_64(UINT64_C(0xffffffffffff0000))) == port->mac_word))
-		return true;
-	return port->promiscuous && (first & rte_cpu_to_be_64(UINT64_C(0x01) << 56)) == 0;
-}
-
 /* Sum of the payload, before which its headers lie. */
 static inline uint64_t
 fast_payload_sum(const char *p, uint32_t len)
@@ -87,66 +95,84 @@ fast_l4_known_good(uint64_t ol_flags)
 
 /* The datagram is accepted: describe it and cut the packet down to the payload. */
 static inline void
-fast_accept(const struct inet_rx *rx, struct rte_mbuf *m, struct sl_dgram *d, uint32_t off,
-	uint32_t len)
+fast_accept(const struct inet_rx *rx, struct rte_mbuf *m, struct sl_dgram *d, const char *payload,
+	uint32_t off, uint32_t len)
 {
 	m->data_off = (uint16_t)(m->data_off + off);
 	m->data_len = (uint16_t)len;
 	m->pkt_len = len;
 	d->buf = m;
+	/* sl_mbuf_truesize for one segment, without a look at the mbuf's second cache line. */
 	d->truesize =
-		(uint32_t)sizeof(*m) + m->priv_size + m->buf_len; /* sl_mbuf_truesize, 1 segment */
+		m->buf_len + (SL_LIKELY(m->pool == rx->pool) ? rx->overhead : inet_overhead(m));
 	d->len = len;
-	d->port = rx->port->id;
+	d->aux = (uintptr_t)payload;
 }
 
-static inline bool
-fast_source4_ok(const struct inet_rx *rx, uint32_t src, uint32_t dst)
+/* Ports, port, TTL and TOS, which are one word of a descriptor, in one store. */
+static inline void
+fast_describe(struct sl_dgram *d, uint32_t ports, uint16_t port, uint8_t ttl, uint8_t tos)
 {
-	uint8_t first = (uint8_t)(rte_be_to_cpu_32(src) >> 24);
+	struct {
+		uint32_t ports;
+		uint16_t port;
+		uint8_t ttl;
+		uint8_t tos;
+	} w = {ports, port, ttl, tos};
 
-	/* Not 0/8, 127/8, a group or above, ourselves, or the broadcast address of a prefix. */
-	if ((uint8_t)(first - 1) >= 223 || first == 127 || src == dst || src == rx->bcast4)
+	_Static_assert(offsetof(struct sl_dgram, tos) == offsetof(struct sl_dgram, sport) + 7,
+		"the members of w lie in a descriptor as they do here");
+	memcpy(&d->sport, &w, sizeof(w));
+}
+
+/* Not in 0/8 or 127/8, no group or above, not ourselves nor the broadcast address of a prefix. */
+static inline bool
+fast_source4_ok(const struct inet_rx *rx, uint32_t src, uint32_t dst, uint8_t first)
+{
+	if (((uint8_t)(first - 1) >= 223) | (first == 127) | (src == dst) | (src == rx->bcast4))
 		return false;
 	return SL_LIKELY(!rx->many4) || !inet_port_is_broadcast4(rx->port, src);
 }
 
-/* True if the packet was accepted, and d filled in. */
-static inline __attribute__((always_inline)) bool
-fast_ip4(const struct inet_rx *rx, struct rte_mbuf *m, const char *p, struct sl_dgram *d)
+static inline uint64_t
+fast_pseudo4(uint32_t src, uint32_t dst, uint32_t udp_len)
 {
-	uint64_t w0 = load64(p), w8 = load64(p + 8), udp = load64(p + 20), sum, map;
-	uint32_t dst = load32(p + 16), src = FAST_HALF1(w8), ports = FAST_HALF0(udp);
-	uint32_t h8 = rte_be_to_cpu_32(FAST_HALF0(w8)), h0 = rte_be_to_cpu_32(FAST_HALF0(w0));
-	uint32_t total = h0 & 0xffff, udp_len = rte_be_to_cpu_32(FAST_HALF1(udp)) >> 16;
+	return (uint64_t)src + dst + rte_cpu_to_be_32(IPPROTO_UDP << 16 | udp_len);
+}
 
-	if ((w0 & FAST_IP4_MASK) != FAST_IP4_WANT || dst != rx->local4)
+/* p: the frame. True if the packet was accepted, and d filled in. */
+static inline __attribute__((always_inline)) bool
+fast_ip4(const struct inet_rx *rx, struct rte_mbuf *m, const char *p, uint64_t odd,
+	struct sl_dgram *d)
+{
+	uint64_t w0 = load64(p + 14), w8 = load64(p + 22), udp = load64(p + 34);
+	uint32_t dst = load32(p + 30), src = FAST_HALF1(w8);
+	uint32_t total = rte_be_to_cpu_32(FAST_HALF0(w0)) & 0xffff;
+	uint32_t udp_len = rte_be_to_cpu_32(FAST_HALF1(udp)) >> 16, len = udp_len - 8;
+
+	odd |= (w0 ^ FAST_IP4_WANT) & FAST_IP4_MASK;
+	odd |= (w8 ^ FAST_PROTO_WANT) & FAST_PROTO_MASK;
+	odd |= (uint64_t)(dst ^ rx->local4);
+	/* Below 8, len is huge; bytes between the datagram and the end of the packet are odd. */
+	odd |= (uint64_t)(total ^ (udp_len + 20));
+	if (odd != 0 || len > m->data_len - FAST_IP4)
 		return false;
-	if ((h8 >> 16 & 0xff) != IPPROTO_UDP)
-		return false;
-	if (total > m->data_len - FAST_ETH || udp_len < 8 || udp_len + 20 > total)
-		return false;
-	if (!fast_source4_ok(rx, src, dst))
+	if (!fast_source4_ok(rx, src, dst, FAST_BYTE(w8, 4)))
 		return false;
 	if (!inet_sum_right(inet_add64(inet_add64(w0, w8), dst)))
 		return false;
 	if ((FAST_HALF1(udp) & rte_cpu_to_be_32(0xffff)) != 0 && !fast_l4_known_good(m->ol_flags)) {
-		sum = inet_add64(fast_payload_sum(p + 28, udp_len - 8), udp);
-		sum = inet_add64(
-			sum, (uint64_t)src + dst + rte_cpu_to_be_32(IPPROTO_UDP << 16 | udp_len));
-		if (!inet_sum_right(sum))
+		uint64_t sum = inet_add64(fast_payload_sum(p + FAST_IP4, len), udp);
+
+		if (!inet_sum_right(inet_add64(sum, fast_pseudo4(src, dst, udp_len))))
 			return false;
 	}
-	fast_accept(rx, m, d, FAST_IP4, udp_len - 8);
-	memcpy(&d->sport, &ports, 4); /* dport follows */
-	d->ttl = (uint8_t)(h8 >> 24);
-	d->tos = (uint8_t)(h0 >> 16);
-	map = FAST_MAPPED(src);
+	fast_accept(rx, m, d, p + FAST_IP4, FAST_IP4, len);
+	fast_describe(d, FAST_HALF0(udp), rx->port_id, FAST_BYTE(w8, 0), FAST_BYTE(w0, 1));
+	w0 = FAST_MAPPED(src);
 	memset(d->src, 0, 8);
-	memcpy(d->src + 8, &map, 8);
-	map = FAST_MAPPED(dst);
-	memset(d->dst, 0, 8);
-	memcpy(d->dst + 8, &map, 8);
+	memcpy(d->src + 8, &w0, 8);
+	memcpy(d->dst, &rx->local, sizeof(d->dst));
 	return true;
 }
 
@@ -159,6 +185,7 @@ fast_source6_ok(uint64_t high)
 	return first != 0 && first != 0xff;
 }
 
+/* p: the IPv6 header. True if the packet was accepted, and d filled in. */
 static __attribute__((noinline)) bool
 fast_ip6(const struct inet_rx *rx, struct rte_mbuf *m, const char *p, struct sl_dgram *d)
 {
@@ -193,10 +220,8 @@ fast_ip6(const struct inet_rx *rx, struct rte_mbuf *m, const char *p, struct sl_
 		if (!inet_sum_right(sum))
 			return false;
 	}
-	fast_accept(rx, m, d, FAST_IP6, udp_len - 8);
-	memcpy(&d->sport, &ports, 4);
-	d->ttl = (uint8_t)h1;
-	d->tos = (uint8_t)(h0 >> 20);
+	fast_accept(rx, m, d, p + 48, FAST_IP6, udp_len - 8);
+	fast_describe(d, ports, rx->port_id, (uint8_t)h1, (uint8_t)(h0 >> 20));
 	memcpy(d->src, &src0, 8);
 	memcpy(d->src + 8, &src1, 8);
 	memcpy(d->dst, &dst0, 8);

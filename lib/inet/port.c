@@ -120,7 +120,12 @@ port_init(struct inet_port *port, const struct sl_inet_port_conf *conf, uint16_t
 		return ret;
 	port->tx_udp_cksum = (dev_conf.txmode.offloads & RTE_ETH_TX_OFFLOAD_UDP_CKSUM) != 0;
 	port->tx_ip_cksum = (dev_conf.txmode.offloads & RTE_ETH_TX_OFFLOAD_IPV4_CKSUM) != 0;
-	memcpy(&port->mac_word, port->mac.addr_bytes, RTE_ETHER_ADDR_LEN);
+	if (port->promiscuous) {
+		port->mac_mask = rte_cpu_to_be_64(UINT64_C(0x01) << 56); /* the group bit */
+	} else {
+		memcpy(&port->mac_want, port->mac.addr_bytes, RTE_ETHER_ADDR_LEN);
+		memset(&port->mac_mask, 0xff, RTE_ETHER_ADDR_LEN);
+	}
 	make_l2(port);
 	port->workers = inet_alloc(workers * sizeof(*port->workers));
 	if (port->workers == NULL)

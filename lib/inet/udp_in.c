@@ -82,6 +82,7 @@ inet_udp_input(struct inet_rx *rx, struct inet_pkt *p)
 	memcpy(&d->sport, udp, 2);
 	memcpy(&d->dport, udp + 2, 2);
 	d->port = rx->port->id;
+	d->aux = p->m->nb_segs == 1 ? (uintptr_t)rte_pktmbuf_mtod(p->m, void *) : 0;
 	d->ttl = p->ttl;
 	d->tos = p->tos;
 	memcpy(d->src, p->src.b, sizeof(d->src));

@@ -130,16 +130,6 @@ lookup(const struct sl_udp *udp, struct udp_worker *w, const struct sl_dgram *d)
 	return SL_LIKELY(is_last(w, d)) ? w->sock : find(udp, w, d);
 }
 
-/* Where the payload lies, for the reader to copy from without a look at the mbuf; 0: in segments.
- */
-static inline uint64_t
-payload_of(const struct sl_dgram *d)
-{
-	const struct rte_mbuf *m = d->buf;
-
-	return m->nb_segs == 1 ? (uintptr_t)rte_pktmbuf_mtod(m, void *) : 0;
-}
-
 /* Append to one socket. Returns how many were taken; *outcome: what becomes of the rest. */
 static uint16_t
 append(struct sl_udp_sock *sock, uint16_t worker, const struct sl_dgram *d, uint16_t n,
@@ -184,8 +174,8 @@ deliver_mixed(struct udp_worker *w, uint16_t worker, const struct sl_dgram *d, u
 	}
 }
 
-/* How many from the front go where the last lookup went, if that did not depend on the sender: nearly
- * always all. */
+/* How many from the front go where the last lookup went, if that did not depend on the sender:
+ * nearly always all. */
 static uint16_t
 run_of_last(const struct udp_worker *w, struct sl_dgram *d, uint16_t n)
 {
@@ -198,7 +188,6 @@ run_of_last(const struct udp_worker *w, struct sl_dgram *d, uint16_t n)
 	for (i = 0; i < n; i++) {
 		if (SL_UNLIKELY(d[i].dport != dport || !udp_addr_equal(&dst, d[i].dst)))
 			break;
-		d[i].aux = payload_of(&d[i]);
 	}
 	return i;
 }
@@ -215,7 +204,6 @@ lookup_rest(const struct sl_udp *udp, struct udp_worker *w, struct sl_dgram *d, 
 	for (uint16_t i = run; i < n; i++) {
 		sock[i] = lookup(udp, w, &d[i]);
 		mixed |= sock[i] != sock[0];
-		d[i].aux = payload_of(&d[i]);
 	}
 	return mixed;
 }

@@ -78,34 +78,33 @@ name_fast(const struct sl_udp_sock *s, const struct sl_dgram *d, struct msghdr *
 	return false;
 }
 
-/* Most datagrams: one buffer, no control messages, memory that is not in doubt. Inlined, since it
- * is most of what a receive call does. */
+/* Most datagrams: one buffer, no control messages, memory that is not in doubt: the socket is
+ * plain. Inlined, since it is most of what a receive call does. */
 static inline __attribute__((always_inline)) bool
 fill_fast(const struct sl_udp_sock *s, const struct sl_dgram *d, struct msghdr *m, int flags,
 	struct udp_filled *out)
 {
-	const struct iovec *iov;
+	const struct iovec *iov = m->msg_iov;
 	size_t n = d->len;
 
-	/* A guarded socket's message may be no memory: nothing of it is read before this test. */
-	if (SL_UNLIKELY(!s->plain || d->aux == 0))
-		return false;
-	iov = m->msg_iov;
-	if (SL_UNLIKELY(m->msg_iovlen != 1 || iov->iov_len > SSIZE_MAX))
+	if (SL_UNLIKELY(d->aux == 0 || m->msg_iovlen != 1 || iov->iov_len > SSIZE_MAX))
 		return false;
 	if (SL_UNLIKELY(m->msg_name != NULL) && !name_fast(s, d, m))
 		return false;
 	out->truncated = iov->iov_len < n;
-	if (SL_UNLIKELY(out->truncated))
+	out->len = n;
+	if (SL_UNLIKELY(out->truncated)) {
 		n = iov->iov_len;
+		out->len = flags & MSG_TRUNC ? d->len : n;
+	}
 	udp_copy(iov->iov_base, (const uint8_t *)(uintptr_t)d->aux, n);
-	out->len = flags & MSG_TRUNC ? d->len : n;
 	m->msg_controllen = 0;
 	m->msg_flags = out->truncated ? MSG_TRUNC : 0;
 	return true;
 }
 
-/* Addresses in the caller's array, which with a guarded socket may lie anywhere, at any alignment. */
+/* Addresses in the caller's array, which with a guarded socket may lie anywhere, at any alignment.
+ */
 static inline struct msghdr *
 header_at(struct mmsghdr *msgs, unsigned int i)
 {
@@ -118,23 +117,24 @@ length_at(struct mmsghdr *msgs, unsigned int i)
 	return (void *)((char *)msgs + i * sizeof(*msgs) + offsetof(struct mmsghdr, msg_len));
 }
 
-/* Deliver as many from the front as are of the common kind. Returns how many. */
-static uint16_t
+/* Deliver as many from the front as are of the common kind. Returns how many. `far`: what is to be
+ * read was written by another core. */
+static inline __attribute__((always_inline)) uint16_t
 fill_run(const struct sl_udp_sock *s, const struct sl_dgram *d, uint16_t n, struct mmsghdr *msgs,
-	int flags, struct tally *t)
+	int flags, struct tally *t, bool far)
 {
 	uint64_t bytes = 0, truncated = 0;
 	struct udp_filled out;
 	uint32_t i;
 
-	if (!s->plain)
-		return 0; /* nor is the array to be touched */
 	for (i = 0; i < n; i++) {
 		/* The last ones again, which costs less than to ask. */
 		const struct sl_dgram *ahead = &d[RTE_MIN(i + AHEAD, n - 1u)];
 
-		rte_prefetch0((const void *)(uintptr_t)ahead->aux);
-		rte_prefetch0(ahead->buf);
+		if (far) {
+			rte_prefetch0((const void *)(uintptr_t)ahead->aux);
+			rte_prefetch0(ahead->buf);
+		}
 		if (SL_UNLIKELY(!fill_fast(s, &d[i], &msgs[i].msg_hdr, flags, &out)))
 			break;
 		msgs[i].msg_len = (unsigned int)out.len;
@@ -144,6 +144,18 @@ fill_run(const struct sl_udp_sock *s, const struct sl_dgram *d, uint16_t n, stru
 	t->bytes += bytes;
 	t->truncated += truncated;
 	return (uint16_t)i;
+}
+
+static uint16_t
+fill_common(const struct sl_udp_sock *s, const struct sl_dgram *d, uint16_t n, struct mmsghdr *msgs,
+	int flags, struct tally *t)
+{
+	/* A guarded socket's message may be no memory: nothing of it is touched before this test.
+	 */
+	if (!s->plain)
+		return 0;
+	return s->worker != NULL ? fill_run(s, d, n, msgs, flags, t, false)
+				 : fill_run(s, d, n, msgs, flags, t, true);
 }
 
 /* Deliver what is queued, up to a burst, without waiting. Returns the messages filled; *error: what
@@ -158,10 +170,11 @@ recv_queued(struct sl_udp_sock *s, struct mmsghdr *msgs, unsigned int vlen, int 
 
 	n = sl_udpq_peek_burst(s->queue, (uint16_t)RTE_MIN(vlen, SL_UDPQ_BURST_MAX), &d);
 	for (;;) {
-		i = (uint16_t)(i + fill_run(s, d + i, (uint16_t)(n - i), msgs + i, flags, &t));
+		i = (uint16_t)(i + fill_common(s, d + i, (uint16_t)(n - i), msgs + i, flags, &t));
 		if (i == n)
 			break;
-		*error = udp_msg_fill(s, &d[i], header_at(msgs, i), length_at(msgs, i), flags, &out);
+		*error =
+			udp_msg_fill(s, &d[i], header_at(msgs, i), length_at(msgs, i), flags, &out);
 		if (*error != 0)
 			break;
 		t.bytes += d[i++].len;
@@ -345,7 +358,7 @@ sl_udp_recvmsg(struct sl_udp_sock *s, struct msghdr *msg, int flags)
 	if (ret == 0) {
 		int error = 0;
 
-		if (!fill_fast(s, d, msg, flags, &out))
+		if (!s->plain || !fill_fast(s, d, msg, flags, &out))
 			error = udp_msg_fill(s, d, msg, NULL, flags, &out);
 		ret = settle(s, d, flags, &out, error);
 	}

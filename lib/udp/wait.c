@@ -98,6 +98,18 @@ interrupted(struct sl_udp_sock *s, bool first)
 	return sl_load_relaxed(&s->error) != 0 ? -EAGAIN : 0;
 }
 
+/* Look at the queue, after a turn unless there is no time for one: 1 something is there, 0 not yet,
+ * else what ends the wait. */
+static int
+look(struct sl_udp_sock *s, int64_t deadline, bool first, bool turn)
+{
+	int ret = turn ? wait_turn(s, deadline) : 0;
+
+	if (ret == 0)
+		ret = interrupted(s, first);
+	return ret != 0 ? ret : queued(s);
+}
+
 int
 udp_wait(struct sl_udp_sock *s, int flags, int64_t deadline, bool first)
 {
@@ -106,28 +118,25 @@ udp_wait(struct sl_udp_sock *s, int flags, int64_t deadline, bool first)
 	bool last = flags & MSG_DONTWAIT;
 	int ret;
 
-	if (s->conf.rcvtimeo_ns != 0) {
+	if (last && (!first || s->worker == NULL))
+		return -EAGAIN;
+	/* A worker's first turn comes before any look at the clock where no deadline can be over
+	 * yet: with traffic it is the only one, and the clock would be a good part of its cost. */
+	ret = s->worker != NULL && (last || deadline < 0) ? look(s, deadline, first, true) : 0;
+	if (ret == 0 && last)
+		ret = -EAGAIN;
+	if (ret == 0 && s->conf.rcvtimeo_ns != 0) {
 		int64_t limit = udp_now_ns();
 
 		limit = s->conf.rcvtimeo_ns > INT64_MAX - limit ? INT64_MAX
 								: limit + s->conf.rcvtimeo_ns;
 		deadline = deadline < 0 || limit < deadline ? limit : deadline;
 	}
-	if (last && (!first || s->worker == NULL))
-		return -EAGAIN;
-	for (;;) {
-		last = last || (deadline >= 0 && udp_now_ns() >= deadline);
-		if (!last || s->worker != NULL) {
-			ret = wait_turn(s, deadline);
-			if (ret != 0)
-				return ret;
-		}
-		ret = interrupted(s, first);
-		if (ret != 0)
-			return ret;
-		if (queued(s))
-			return 0;
-		if (last)
-			return -EAGAIN;
+	while (ret == 0) {
+		last = deadline >= 0 && udp_now_ns() >= deadline;
+		ret = look(s, deadline, first, !last || s->worker != NULL);
+		if (ret == 0 && last)
+			ret = -EAGAIN;
 	}
+	return ret < 0 ? ret : 0;
 }

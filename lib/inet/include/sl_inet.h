@@ -109,7 +109,8 @@ struct sl_inet_udp_ops {
 	 * Take verified datagrams.
 	 *
 	 * @param d        descriptors; d[i].buf is an mbuf whose data is the payload, len bytes; truesize,
-	 *                 addresses, ports, ttl, tos and port are set
+	 *                 addresses, ports, ttl, tos and port are set; aux is the address of the
+	 *                 payload, or 0 if it lies in several segments
 	 * @param n        1..SL_INET_BURST
 	 * @param outcome  to be set for each i: SL_RX_UDP_QUEUED means the mbuf was taken, any other
 	 *                 leaves it to the caller
