@@ -34,6 +34,10 @@ struct bench_command {
 	int (*run)(const struct bench_opts *opts);
 };
 
+extern const struct bench_command bench_bind;
+extern const struct bench_command bench_pending;
+extern const struct bench_command bench_txring;
+extern const struct bench_command bench_frag;
 extern const struct bench_command bench_udpq;
 
 /* eal.c */

@@ -16,6 +16,10 @@
 #define EXIT_USAGE 2
 
 static const struct bench_command *const commands[] = {
+	&bench_bind,
+	&bench_pending,
+	&bench_txring,
+	&bench_frag,
 	&bench_udpq,
 };
 

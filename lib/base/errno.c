@@ -12,15 +12,15 @@
 #include "sl_errno.h"
 
 int
-sl_sys(int result)
-{
-	return result < 0 ? -errno : result;
-}
-
-int
 sl_rte_error(void)
 {
 	return rte_errno > 0 ? -rte_errno : -EINVAL;
+}
+
+void
+sl_set_rte_error(int error)
+{
+	rte_errno = error < 0 ? -error : error;
 }
 
 const char *

@@ -47,6 +47,8 @@ def main(build, source):
     for path in glob.glob(f'{source}/lib/*/include/*.h'):
         headers.setdefault(path.split('/')[-3], []).append(os.path.basename(path))
     for lib, command in sorted(flags(build, source).items()):
+        if not os.path.exists(f'{source}/lib/{lib}/meson.build'):
+            continue  # built on its own, without DPDK
         for other in sorted(headers):
             if not os.path.exists(f'{source}/lib/{other}/meson.build'):
                 continue

@@ -32,6 +32,14 @@ int sl_sys(int result);
 int sl_rte_error(void);
 
 /**
+ * Leave the cause of a failure where DPDK's callers look for it (a driver's calls of its interface).
+ *
+ * @param error    0 or -errno
+ * Caller: the thread that returns the failure.
+ */
+void sl_set_rte_error(int error);
+
+/**
  * Text for an error of ours.
  *
  * @param error    0 or -errno

@@ -50,6 +50,9 @@
 #define sl_cas_weak_acquire(p, expected, v)                                                        \
 	__atomic_compare_exchange_n((p), (expected), (v), 1, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)
 
+#define sl_cas_weak_acq_rel(p, expected, v)                                                        \
+	__atomic_compare_exchange_n((p), (expected), (v), 1, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)
+
 /**
  * Add to a counter that one thread writes and any thread reads: no locked instruction, and a
  * reader never sees a torn value.

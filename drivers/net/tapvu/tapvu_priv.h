@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Sluice developers
+ */
+#ifndef TAPVU_PRIV_H
+#define TAPVU_PRIV_H
+
+/**
+ * @file
+ * The driver's parts. A *port* serves *frontends* that connect to one socket. A frontend's *pair* k
+ * is its virtqueues 2k (we write) and 2k + 1 (we read). Receive queue t of the port is fed by the
+ * pairs k with k % taps = t; transmit queue q writes to pair q % queues.
+ *
+ * One lock a virtqueue. Any lcore may poll any receive queue: it takes what locks are free and
+ * passes over virtqueues that another lcore is emptying. The control thread of rte_vhost takes the
+ * same lock to bring a virtqueue down before it changes memory, addresses or descriptors: whoever
+ * holds it has the burst to itself, so holding it is the grace period. The data path calls no
+ * function of rte_vhost, so neither side can wait for the other in a circle.
+ *
+ *     message arrives -> pre: all virtqueues of the frontend down  (each lock taken once)
+ *                        rte_vhost handles it: unmaps, maps, moves
+ *                        post: memory table and rings read anew, those that may run are up
+ */
+
+#include <pthread.h>
+
+#include <ethdev_driver.h>
+#include <rte_spinlock.h>
+
+#include "sl_frag_mbuf.h"
+#include "sl_tap.h"
+#include "sl_tapq.h"
+#include "tapvu_args.h"
+
+#define TAPVU_FRONTENDS_MAX 4u
+#define TAPVU_TXQ_MAX 128u
+#define TAPVU_MTU_MIN 68u
+#define TAPVU_MTU_MAX 65500u
+
+/* Threads without an lcore id share the last worker index, under a lock. */
+#define TAPVU_WORKERS (RTE_MAX_LCORE + 1u)
+
+/* One virtqueue. (l): under lock, by whoever holds it. */
+struct tapvu_ring {
+	rte_spinlock_t lock SL_CACHE_ALIGNED;
+	uint32_t up;	/* (a) written under lock; read without it as a hint only (relaxed) */
+	int call_fd;	/* (l) -1: the peer has none */
+	uint32_t index; /* (c) of the virtqueue in its frontend */
+	struct tapvu_frontend *frontend;	/* (c) */
+	struct sl_tapq_ring view;		/* (l) */
+	struct sl_vring ring;			/* (l) */
+	struct sl_tapq_write_stats written;	/* (l), read by anyone */
+	struct sl_tap_stats bridged;		/* (l), read by anyone */
+	uint64_t calls;				/* (l), read by anyone */
+	uint64_t ended[SL_VRING_OUTCOME_COUNT]; /* (l) outcomes of earlier lives of the ring */
+	bool enabled;				/* control thread: as rte_vhost said last */
+};
+
+/* A slot for one connection: control thread, but for mem, which is constant while a ring is up. */
+struct tapvu_frontend {
+	struct tapvu_port *port; /* (c) */
+	int vid;		 /* -1: free */
+	bool running;		 /* between new_device and destroy_device */
+	uint64_t features;
+	struct sl_vmem mem;
+	struct tapvu_ring *ring; /* (c) 2 * queues */
+};
+
+struct tapvu_rxq {
+	struct tapvu_port *port;
+	uint16_t id;
+	struct sl_frag *frag;
+	struct sl_tapq *tapq;
+	struct rte_mempool *headers;
+	bool complete;		 /* the application does not know partial checksums */
+	uint32_t next;		 /* (a) pair to begin with; relaxed, any value will do */
+	rte_spinlock_t stranger; /* threads without an lcore id, one at a time */
+};
+
+struct tapvu_txq {
+	struct tapvu_port *port;
+	uint16_t id;
+};
+
+struct tapvu_port {
+	struct rte_eth_dev_data *data; /* (c) */
+	struct tapvu_args args;	       /* (c) */
+	struct tapvu_frontend frontend[TAPVU_FRONTENDS_MAX];
+	struct sl_tap tap;   /* (c) while the port is there */
+	uint32_t bridge_max; /* (a) longest frame from the kernel; relaxed */
+	bool registered;     /* the socket */
+	bool started;
+	pthread_mutex_t lock; /* link state; control path */
+	struct rte_ether_addr mac;
+	struct tapvu_port *next_port;
+	uint64_t *base; /* xstats at the last reset */
+};
+
+/** Names that rte_vhost is given at most once: open the socket. */
+int tapvu_frontend_open(struct tapvu_port *port);
+/** Close the socket; no frontend is left. */
+void tapvu_frontend_close(struct tapvu_port *port);
+/** Link state from frontends and start; tells the application when it changed. */
+void tapvu_link_refresh(struct tapvu_port *port);
+
+uint16_t tapvu_rx_burst(void *queue, struct rte_mbuf **m, uint16_t n);
+uint16_t tapvu_bridge_burst(void *queue, struct rte_mbuf **m, uint16_t n);
+uint16_t tapvu_tx_burst(void *queue, struct rte_mbuf **m, uint16_t n);
+
+int tapvu_rx_setup(struct rte_eth_dev *dev, uint16_t id, uint16_t desc, unsigned int socket,
+	const struct rte_eth_rxconf *conf, struct rte_mempool *pool);
+int tapvu_tx_setup(struct rte_eth_dev *dev, uint16_t id, uint16_t desc, unsigned int socket,
+	const struct rte_eth_txconf *conf);
+void tapvu_rx_release(struct rte_eth_dev *dev, uint16_t id);
+void tapvu_tx_release(struct rte_eth_dev *dev, uint16_t id);
+
+int tapvu_stats_get(struct rte_eth_dev *dev, struct rte_eth_stats *stats);
+int tapvu_stats_reset(struct rte_eth_dev *dev);
+int tapvu_xstats_get(struct rte_eth_dev *dev, struct rte_eth_xstat *x, unsigned int n);
+int tapvu_xstats_names(struct rte_eth_dev *dev, struct rte_eth_xstat_name *names, unsigned int n);
+
+#endif

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Sluice developers
+ */
+#include <errno.h>
+
+#include <rte_common.h>
+
+#include "frag_priv.h"
+
+#define STOCK_BATCH 16u /* chunks taken from the stock under one hold of its lock */
+
+static struct frag_chunk *
+chunk_of(struct sl_frag *f, uint32_t link)
+{
+	return &f->chunk[link - 1];
+}
+
+/* Cut a list behind its n-th chunk; returns the rest. */
+static uint32_t
+list_cut(struct sl_frag *f, uint32_t list, uint32_t n)
+{
+	uint32_t rest;
+
+	for (uint32_t i = 1; i < n && list != 0; i++)
+		list = chunk_of(f, list)->next;
+	if (list == 0)
+		return 0;
+	rest = chunk_of(f, list)->next;
+	chunk_of(f, list)->next = 0;
+	return rest;
+}
+
+static void
+stock_give(struct sl_frag *f, uint32_t list)
+{
+	uint32_t last = list;
+
+	if (list == 0)
+		return;
+	while (chunk_of(f, last)->next != 0)
+		last = chunk_of(f, last)->next;
+	rte_spinlock_lock(&f->rest->stock_lock);
+	chunk_of(f, last)->next = f->rest->stock;
+	f->rest->stock = list;
+	rte_spinlock_unlock(&f->rest->stock_lock);
+}
+
+static uint32_t
+stock_take(struct sl_frag *f)
+{
+	uint32_t list;
+
+	rte_spinlock_lock(&f->rest->stock_lock);
+	list = f->rest->stock;
+	f->rest->stock = list_cut(f, list, RTE_MIN(f->rest->keep, STOCK_BATCH));
+	rte_spinlock_unlock(&f->rest->stock_lock);
+	return list;
+}
+
+/* Everything that came back to a home. */
+static uint32_t
+home_take(struct frag_home *h)
+{
+	uint64_t head;
+
+	if (sl_load_relaxed(&h->head) == 0)
+		return 0;
+	/* FR2: what the pushers did to the chunks and their links is visible after this. */
+	head = sl_exchange_acq_rel(&h->head, UINT64_C(0));
+	sl_fetch_add_relaxed(&h->collected, (uint32_t)(head >> 32));
+	return (uint32_t)head;
+}
+
+/* Fill the own list, from the nearest place that has anything. */
+static void
+own_fill(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t home)
+{
+	uint32_t list = home_take(&f->home[home]);
+
+	if (list == 0)
+		list = stock_take(f);
+	for (uint32_t i = 1; list == 0 && i < f->rest->homes; i++) {
+		list = home_take(&f->home[(home + i) % f->rest->homes]);
+		if (list != 0)
+			sl_counter_add(&c->stolen, 1);
+	}
+	stock_give(f, list_cut(f, list, f->rest->keep));
+	c->own = list;
+}
+
+static void
+account_returned(struct sl_frag *f, struct frag_chunk *k, uint32_t carved)
+{
+	sl_fetch_add_relaxed(
+		&f->home[k->home].returned, (uint64_t)(carved - sl_load_relaxed(&k->wasted)));
+}
+
+/* The cursor leaves its chunk: what it says of it becomes part of the sums. */
+static void
+cursor_sum_up(struct sl_frag_cursor *c)
+{
+	sl_counter_add(&c->carved, c->offset);
+	sl_counter_add(&c->slices, c->handed);
+	sl_counter_add(&c->tail, c->limit - c->offset);
+	sl_store_relaxed(&c->offset, 0u);
+	sl_store_relaxed(&c->handed, 0u);
+}
+
+void
+frag_retire(struct sl_frag *f, struct sl_frag_cursor *c)
+{
+	struct frag_chunk *k = &f->chunk[c->chunk];
+	uint16_t unused = (uint16_t)(f->rest->bias - c->handed);
+
+	if (c->limit == 0)
+		return;
+	k->carved = c->offset;
+	k->state = FRAG_OUT;
+	cursor_sum_up(c);
+	c->limit = 0;
+	/* FR1: k->carved is visible to the one who brings the count to 0; and if that is here, what
+	 * the other holders did is over. */
+	if (sl_fetch_sub_acq_rel(&k->shared.refcnt, unused) == unused)
+		frag_chunk_back(k);
+}
+
+void
+frag_chunk_back(struct frag_chunk *k)
+{
+	struct sl_frag *f = k->frag;
+	struct frag_home *h = &f->home[k->home];
+	uint64_t old = sl_load_relaxed(&h->head), now;
+
+	account_returned(f, k, k->carved);
+	k->state = FRAG_FREE;
+	do {
+		if ((old & FRAG_CLOSED) != 0) {
+			now = old - 1;
+			continue;
+		}
+		k->next = (uint32_t)old;
+		now = ((old >> 32) + 1) << 32 | (uint64_t)(k - f->chunk + 1);
+		/* FR2: the chunk is the taker's from here on. FR3: or nobody's; then what was done
+		 * with it is over before the last one out frees the memory. */
+	} while (!sl_cas_weak_acq_rel(&h->head, &old, now));
+	if (now == FRAG_CLOSED && sl_fetch_sub_acq_rel(&f->rest->open, 1u) == 1)
+		frag_free_all(f);
+}
+
+/* Make a chunk current. */
+static void
+cursor_start(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t home)
+{
+	struct frag_chunk *k = chunk_of(f, c->own);
+
+	SL_DEBUG_ASSERT(k->state == FRAG_FREE);
+	c->chunk = c->own - 1;
+	c->own = k->next;
+	k->home = home;
+	k->state = FRAG_CURRENT;
+	k->wasted = 0;
+	/* Nobody else knows the chunk yet, so a relaxed store sets the bias. */
+	sl_store_relaxed(&k->shared.refcnt, f->rest->bias);
+	c->base = f->memory + (size_t)c->chunk * f->chunk_size;
+	c->limit = f->chunk_size;
+	c->taken++;
+	sl_counter_add(&c->refills, 1);
+}
+
+/* Are all slices of the current chunk back? Then start it again where it is. */
+static bool
+cursor_restart(struct sl_frag *f, struct sl_frag_cursor *c)
+{
+	struct frag_chunk *k = &f->chunk[c->chunk];
+
+	/* FR1: nobody has a reference any more, and what they did with the bytes is over. */
+	if (c->limit == 0 ||
+		sl_load_acquire(&k->shared.refcnt) != (uint16_t)(f->rest->bias - c->handed))
+		return false;
+	account_returned(f, k, c->offset);
+	cursor_sum_up(c);
+	k->wasted = 0;
+	sl_store_relaxed(&k->shared.refcnt, f->rest->bias);
+	sl_counter_add(&c->refills, 1);
+	return true;
+}
+
+static int
+refill(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t home)
+{
+	if (cursor_restart(f, c))
+		return 0;
+	if (c->own == 0)
+		own_fill(f, c, home);
+	if (c->own == 0) {
+		/* The current chunk stays: something smaller may still fit. */
+		sl_counter_add(&c->exhausted, 1);
+		return -ENOBUFS;
+	}
+	frag_retire(f, c);
+	cursor_start(f, c, home);
+	return 0;
+}
+
+static int
+carve(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t home, uint32_t size,
+	struct sl_frag_slice *out)
+{
+	if (size - 1 >= c->limit - c->offset) {
+		int ret;
+
+		if (size == 0)
+			return -EINVAL;
+		if (size > f->chunk_size)
+			return -EMSGSIZE;
+		ret = refill(f, c, home);
+		if (ret != 0)
+			return ret;
+	}
+	out->addr = c->base + c->offset;
+	out->size = f->mode == SL_FRAG_PAGE ? f->chunk_size : RTE_ALIGN_CEIL(size, SL_CACHE_LINE);
+	out->chunk = c->chunk;
+	sl_store_relaxed(&c->offset, c->offset + out->size);
+	sl_store_relaxed(&c->handed, c->handed + 1);
+	return 0;
+}
+
+__attribute__((noinline)) int
+sl_frag_carve_slow(struct sl_frag *f, uint32_t worker, uint32_t size, struct sl_frag_slice *out)
+{
+	rte_mcslock_t me;
+	int ret;
+
+	if (f->mode != SL_FRAG_LOCK)
+		return carve(f, &f->cursors[worker], worker, size, out);
+	frag_lock(f, &me);
+	ret = carve(f, frag_shared_cursor(f), 0, size, out);
+	frag_unlock(f, &me);
+	return ret;
+}
+
+uint16_t
+sl_frag_carve_burst(struct sl_frag *f, uint32_t worker, const uint32_t *size, uint16_t n,
+	struct sl_frag_slice *out)
+{
+	bool shared = f->mode == SL_FRAG_LOCK;
+	struct sl_frag_cursor *c = shared ? frag_shared_cursor(f) : &f->cursors[worker];
+	uint32_t home = shared ? 0 : worker;
+	rte_mcslock_t me;
+	uint16_t i = 0;
+
+	SL_DEBUG_ASSERT(worker < f->workers);
+	if (shared)
+		frag_lock(f, &me);
+	while (i < n && carve(f, c, home, size[i], &out[i]) == 0)
+		i++;
+	if (shared)
+		frag_unlock(f, &me);
+	return i;
+}
+
+void
+sl_frag_put(struct sl_frag *f, const struct sl_frag_slice *slice)
+{
+	struct frag_chunk *k = &f->chunk[slice->chunk];
+
+	/* FR1: this holder's use of the bytes is over; the last one sees that of all others. */
+	if (sl_fetch_sub_acq_rel(&k->shared.refcnt, (uint16_t)1) == 1)
+		frag_chunk_back(k);
+}
+
+void
+sl_frag_waste(struct sl_frag *f, const struct sl_frag_slice *slice)
+{
+	sl_fetch_add_relaxed(&f->chunk[slice->chunk].wasted, slice->size);
+	sl_fetch_add_relaxed(&f->rest->wasted, (uint64_t)slice->size);
+	sl_frag_put(f, slice);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Sluice developers
+ */
+#ifndef TAPQ_PRIV_H
+#define TAPQ_PRIV_H
+
+#include <rte_ring.h>
+
+#include "sl_tapq.h"
+
+#define TAPQ_SPANS_MAX 128u /* pieces that a chain of a peer may have */
+
+/* (o) one feeder, read by anyone. */
+struct tapq_feeder {
+	struct sl_tapq_stats stats SL_CACHE_ALIGNED;
+	uint8_t guard[SL_CACHE_GUARD];
+};
+
+struct sl_tapq {
+	struct sl_tapq_conf conf; /* (c) */
+	struct rte_ring *ring;	  /* (c) NULL without a queue */
+	struct tapq_feeder *feeder;
+
+	/* (a) packets that may still be built for the queue */
+	uint32_t room SL_CACHE_ALIGNED;
+	uint8_t guard[SL_CACHE_GUARD];
+};
+
+/* Chains of a peer that were popped to be written to, in order. Kept from one frame of a burst to
+ * the next, so that what the first did not need is not popped again. */
+#define ROOM_CHAINS_MAX 64u
+#define ROOM_SPANS_MAX 256u
+
+struct tapq_room {
+	uint16_t chains, spans, slots;
+	uint32_t bytes; /* writable, all chains */
+	struct sl_vring_chain chain[ROOM_CHAINS_MAX];
+	struct sl_vring_span span[ROOM_SPANS_MAX];
+};
+
+enum tapq_room_result {
+	TAPQ_ROOM_OK,
+	TAPQ_ROOM_NONE, /* the peer has not enough buffers now */
+	TAPQ_ROOM_NEVER /* as many chains as one frame may take are not enough */
+};
+
+static inline void
+tapq_room_init(struct tapq_room *room)
+{
+	room->chains = room->spans = room->slots = 0;
+	room->bytes = 0;
+}
+
+/** Pop chains until the room holds `bytes`. Spoilt ones are handed back and counted. */
+enum tapq_room_result tapq_room_get(
+	const struct sl_tapq_ring *r, uint32_t bytes, struct tapq_room *room, uint64_t *bad_chain);
+
+/** Write the header and push the chains that `used` bytes, header included, fill. */
+void tapq_room_put(const struct sl_tapq_ring *r, struct tapq_room *room, struct sl_tapq_vnet_hdr *hdr,
+	uint32_t used);
+
+/** Give back all chains. At the end of every burst. */
+void tapq_room_cancel(const struct sl_tapq_ring *r, struct tapq_room *room);
+
+/** Let the peer see what was pushed; *call is set if it wants to be told. */
+static inline void
+tapq_flush(const struct sl_tapq_ring *r, bool *call)
+{
+	if (sl_vring_flush(r->ring))
+		*call = true;
+}
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Sluice developers
+ */
+#ifndef VRING_PRIV_H
+#define VRING_PRIV_H
+
+#include <linux/virtio_ring.h>
+
+#include "sl_vring.h"
+
+/* A descriptor's fields as read, once each; both layouts have these. */
+struct vring_fields {
+	uint64_t addr;
+	uint32_t len;
+	uint16_t flags;
+	uint16_t next; /* split: link; packed: buffer id */
+};
+
+/* What a walk over a chain has found so far. */
+struct vring_walk {
+	const struct sl_vmem *mem;
+	struct sl_vring_chain *chain;
+	struct sl_vring_span *span;
+	uint16_t max;
+	uint64_t bytes;
+	uint32_t chain_max;
+	bool read_all;
+	enum sl_vring_outcome outcome; /* the first thing wrong */
+};
+
+/** Add one descriptor's memory to the chain. A wrong one sets the outcome; later ones do nothing.
+ */
+void vring_walk_add(struct vring_walk *w, const struct vring_fields *d);
+
+/** Outcome of a finished walk. */
+enum sl_vring_outcome vring_walk_end(struct vring_walk *w);
+
+/**
+ * Is an indirect descriptor's table usable?
+ *
+ * @param entries   set to the number of descriptors in it
+ */
+bool vring_table_check(const struct sl_vring *r, const struct vring_fields *d, uint32_t *entries);
+
+/** Read one 16-byte descriptor out of a table, once; false if it is outside the memory. */
+bool vring_table_read(
+	const struct sl_vmem *mem, uint64_t table, uint32_t index, struct vring_desc *copy);
+
+enum sl_vring_outcome vring_split_pop(struct sl_vring *r, struct vring_walk *w);
+void vring_split_push(struct sl_vring *r, uint16_t id, uint32_t len);
+bool vring_split_flush(struct sl_vring *r);
+void vring_split_want_kicks(struct sl_vring *r, bool want);
+bool vring_split_ready(struct sl_vring *r);
+
+enum sl_vring_outcome vring_packed_pop(struct sl_vring *r, struct vring_walk *w);
+void vring_packed_push(struct sl_vring *r, const struct sl_vring_chain *chain, uint32_t len);
+void vring_packed_rewind(struct sl_vring *r, uint16_t slots);
+bool vring_packed_flush(struct sl_vring *r);
+void vring_packed_want_kicks(struct sl_vring *r, bool want);
+bool vring_packed_ready(struct sl_vring *r);
+
+/** Has an index that moved from old to now passed event? All modulo 2^16. */
+static inline bool
+vring_passed(uint16_t event, uint16_t now, uint16_t old)
+{
+	return (uint16_t)(now - event - 1) < (uint16_t)(now - old);
+}
+
+#endif

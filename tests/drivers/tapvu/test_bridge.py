@@ -1,0 +1,311 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Sluice developers
+"""The bridge to a kernel tap, and frontends that come and go, with unmodified testpmds.
+
+   namespace B                                             namespace A
+   kernel -- tt0 -- testpmd [net_tap, net_virtio_user] == [net_tapvu,tap=st0] testpmd -- st0 -- kernel
+             (io)                                          (rxonly polls the bridge)
+
+usage: test_bridge.py PLUGIN [KILLS]
+"""
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+PATIENCE_S = 120
+CPUS = sorted(os.sched_getaffinity(0))
+ID = os.getpid() & 0xffff
+A, B = f'sltva{ID}', f'sltvb{ID}'
+passed, failed = 0, 0
+
+
+def run(*args, check=True, **kw):
+    return subprocess.run(args, check=check, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, **kw)
+
+
+def wait_for(what, condition):
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        if condition():
+            return
+        time.sleep(0.1)
+    raise RuntimeError(f'{what} does not come')
+
+
+class Testpmd:
+    def __init__(self, namespace, core, name, *options):
+        core = CPUS[core % len(CPUS)]
+        eal, app = options[:options.index('--')], options[options.index('--') + 1:]
+        self.process = subprocess.Popen(
+            ['ip', 'netns', 'exec', namespace, 'stdbuf', '-oL', 'dpdk-testpmd', '--lcores', f'0@{core},1@{core}',
+             '--no-huge', '-m', '128', '--no-pci', '--no-telemetry', '--log-level=lib.vhost.config:4',
+             f'--file-prefix=slt{name}{os.getpid()}', *eal, '--', '-i', '--total-num-mbufs=8192',
+             *app], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.output = ''
+        self.read_until(r'testpmd> ')
+
+    def read_until(self, pattern):
+        end = time.monotonic() + PATIENCE_S
+        while not (match := re.search(pattern, self.output, re.S)):
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
+                raise RuntimeError(f'testpmd does not print {pattern}: {self.output[-800:]}')
+            data = os.read(self.process.stdout.fileno(), 65536)
+            if not data:
+                raise RuntimeError(f'testpmd ended: {self.output[-800:]}')
+            self.output += data.decode(errors='replace')
+        self.output = self.output[match.end():]
+        return match
+
+    def say(self, line):
+        self.process.stdin.write(line.encode() + b'\n')
+        self.process.stdin.flush()
+
+    def ask(self, line, pattern):
+        self.say(line)
+        return self.read_until(pattern)
+
+    def xstats(self):
+        # The prompt comes only after all of it, so a marker that is known to be last is awaited.
+        text = self.ask('show port xstats 0', r'extended statistics for port 0(.*?ring_broken: \d+)')
+        return {k: int(v) for k, v in re.findall(r'(\w+): (\d+)', text.group(1))}
+
+    def quit(self):
+        try:
+            self.say('quit')
+            self.process.wait(PATIENCE_S)
+        except (OSError, subprocess.TimeoutExpired):
+            self.kill()
+
+    def kill(self):
+        # The process itself, not the wrapper: ip execs it, so it is the same one.
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+
+def backend(plugin, path, options):
+    return Testpmd(A, 0, 'back', '-d', plugin, f'--vdev=net_tapvu0,path={path}{options}', '--',
+                   '--forward-mode=rxonly', '--auto-start')
+
+
+def frontend(path, options, tap=True):
+    if tap:
+        return Testpmd(B, 1, 'front', f'--vdev=net_virtio_user0,path={path},{options}',
+                       '--vdev=net_tap0,iface=tt0', '--', '--forward-mode=io', '--auto-start')
+    return Testpmd(B, 1, 'front', f'--vdev=net_virtio_user0,path={path},{options}', '--',
+                   '--forward-mode=txonly', '--auto-start')
+
+
+def setup():
+    for ns in (A, B):
+        run('ip', 'netns', 'add', ns)
+        run('ip', '-n', ns, 'link', 'set', 'lo', 'up')
+        run('ip', 'netns', 'exec', ns, 'sysctl', '-qw', 'net.ipv6.conf.default.disable_ipv6=1')
+
+
+def cleanup():
+    for ns in (A, B):
+        run('ip', 'netns', 'del', ns, check=False)
+
+
+def address(ns, interface, cidr):
+    run('ip', '-n', ns, 'addr', 'replace', cidr, 'dev', interface)
+    run('ip', '-n', ns, 'link', 'set', interface, 'up')
+
+
+def ping(count=3, size=56):
+    r = run('ip', 'netns', 'exec', B, 'ping', '-c', str(count), '-i', '0.1', '-w', '30',
+            '-s', str(size), '198.18.7.1', check=False)
+    return int(re.search(r'(\d+) received', r.stdout).group(1)), r.stdout
+
+
+RECEIVER = '''
+import socket, hashlib
+s = socket.create_server(("198.18.7.1", 5001))
+print("ready", flush=True)
+c, _ = s.accept()
+h = hashlib.sha256(); n = 0
+while d := c.recv(1 << 16):
+    h.update(d); n += len(d)
+c.sendall(h.hexdigest().encode())
+print(n)
+'''
+SENDER = '''
+import socket, hashlib, random
+data = random.Random(1).randbytes(1 << 20) * 2
+c = socket.create_connection(("198.18.7.1", 5001))
+c.sendall(data); c.shutdown(socket.SHUT_WR)
+got = b""
+while d := c.recv(100):
+    got += d
+print(got.decode() == hashlib.sha256(data).hexdigest())
+'''
+ECHO = '''
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("198.18.7.1", 5002))
+print("ready", flush=True)
+while True:
+    d, a = s.recvfrom(70000)
+    s.sendto(d, a)
+'''
+ASK = '''
+import socket
+good = 0
+for flow in range(8):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.settimeout(10)
+    for size in (0, 1, 100, 1472, 1473, 5000):
+        data = bytes([flow]) * size
+        s.sendto(data, ("198.18.7.1", 5002))
+        good += s.recvfrom(70000)[0] == data
+print(good)
+'''
+
+
+def python_in(ns, program):
+    p = subprocess.Popen(['ip', 'netns', 'exec', ns, sys.executable, '-c', program],
+                         stdout=subprocess.PIPE, text=True)
+    return p
+
+
+def answers(server, client):
+    s = python_in(A, server)
+    try:
+        assert s.stdout.readline() == 'ready\n'
+        c = python_in(B, client)
+        return c.communicate(timeout=PATIENCE_S)[0].strip()
+    finally:
+        s.kill()
+        s.wait()
+
+
+def bridge(plugin, options):
+    path = os.path.join(tempfile.mkdtemp(prefix='sltv'), 's')
+    back = backend(plugin, path, ',tap=st0')
+    try:
+        front = frontend(path, options)
+        try:
+            address(A, 'st0', '198.18.7.1/24')
+            address(B, 'tt0', '198.18.7.2/24')
+            wait_for('the first ping', lambda: ping(1)[0] >= 1)
+            for size in (56, 1400, 4000):
+                got, text = ping(5, size)
+                assert got >= 5, text
+            assert answers(RECEIVER, SENDER) == 'True'
+            assert answers(ECHO, ASK) == '48'
+            x = back.xstats()
+            assert x['bridge_to_kernel_frames'] > 50 and x['bridge_to_peer_frames'] > 50, x
+            for bad in ('bad_frame', 'bad_chain', 'no_header', 'failed'):
+                assert x['bridge_to_kernel_' + bad] == 0, x
+            assert x['bridge_to_peer_too_big'] == 0 and x['ring_bad_address'] == 0, x
+        finally:
+            front.quit()
+    finally:
+        back.quit()
+    assert 'st0' not in run('ip', '-n', A, 'link').stdout
+
+
+def descriptors(process):
+    return len(os.listdir(f'/proc/{process.pid}/fd'))
+
+
+def mappings(process):
+    with open(f'/proc/{process.pid}/maps', encoding='ascii') as f:
+        return sum('nohuge' in line or 'memfd' in line for line in f)
+
+
+def killed_frontends(plugin, kills):
+    """A frontend that is killed under traffic leaves nothing, and the next one is served."""
+    path = os.path.join(tempfile.mkdtemp(prefix='sltv'), 's')
+    back = backend(plugin, path, ',frag=lcore')
+    try:
+        before = descriptors(back.process), mappings(back.process)
+        for i in range(kills):
+            start = back.xstats()['rx_chain_built']
+            front = frontend(path, 'packed_vq=%d' % (i % 2), tap=False)
+            wait_for('traffic', lambda: back.xstats()['rx_chain_built'] > start + 1000)
+            front.kill()
+            wait_for('the end of what the dead had open',
+                     lambda: (descriptors(back.process), mappings(back.process)) == before)
+        x = back.xstats()
+        assert all(x['ring_' + k] == 0 for k in ('bad_index', 'bad_head', 'bad_id', 'loop')), x
+    finally:
+        back.quit()
+
+
+def restarted_backend(plugin, restarts):
+    """The frontend is the server and stays; backends come, are killed, and come again."""
+    path = os.path.join(tempfile.mkdtemp(prefix='sltv'), 's')
+    front_options = 'server=1,packed_vq=0'
+    front = None
+    try:
+        for i in range(restarts):
+            if front is None:
+                # A server frontend waits for its first backend before it is ready.
+                made = {}
+                t = threading.Thread(
+                    target=lambda: made.update(f=frontend(path, front_options, tap=False)))
+                t.start()
+                wait_for('the socket', lambda: os.path.exists(path))
+                back = backend(plugin, path, ',client=1')
+                t.join()
+                front = made['f']
+            else:
+                back = backend(plugin, path, ',client=1')
+            wait_for('traffic', lambda: back.xstats()['rx_chain_built'] > 1000)
+            back.kill()
+    finally:
+        if front is not None:
+            front.quit()
+
+
+def case(name, function, *args):
+    global passed, failed
+    if ONLY not in name:
+        return
+    try:
+        function(*args)
+        passed += 1
+        print(f'ok   {name}', flush=True)
+    except Exception as error:  # one case's trouble must not hide the others
+        failed += 1
+        print(f'FAIL {name}: {error!r}', flush=True)
+
+
+ONLY = os.environ.get('TAPVU_CASE', '')  # part of a case's name: run that one alone
+
+
+def main():
+    if len(sys.argv) < 2:
+        print('usage: test_bridge.py PLUGIN [KILLS]', file=sys.stderr)
+        return 2
+    plugin = os.path.abspath(sys.argv[1])
+    kills = int(sys.argv[2]) if len(sys.argv) > 2 else 6
+    if os.geteuid() != 0 or not os.path.exists('/dev/net/tun'):
+        print('SKIP bridge: needs root and /dev/net/tun\n0 passed, 0 failed, 1 skipped')
+        return 0
+    cleanup()
+    try:
+        setup()
+        case('ping, TCP and UDP over a split ring', bridge, plugin, 'packed_vq=0')
+        case('ping, TCP and UDP over a packed ring', bridge, plugin, 'packed_vq=1')
+        case('ping, TCP and UDP without merged buffers', bridge, plugin, 'mrg_rxbuf=0,in_order=0')
+        case(f'{kills} frontends killed under traffic', killed_frontends, plugin, kills)
+        case('backends killed under a running frontend', restarted_backend, plugin, 3)
+    finally:
+        cleanup()
+    print(f'{passed} passed, {failed} failed, 0 skipped')
+    return failed != 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,358 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Sluice developers
+"""What the tests of net_tpacket share: namespaces and wires, a stock testpmd with the plugin, cases.
+
+The plugin is loaded from an installed copy, because DPDK refuses plugins below folders that others
+may write to.
+"""
+import atexit
+import ctypes
+import fcntl
+import glob
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+ETH_P_ALL = 3
+SOL_PACKET = 263
+PACKET_AUXDATA = 8
+PACKET_IGNORE_OUTGOING = 23
+SO_RCVBUFFORCE = 33
+PATIENCE_S = 180  # only ever waited out when something is broken
+LIBC = ctypes.CDLL(None, use_errno=True)
+PROMPT = 'testpmd> '
+
+
+def sh(*command, check=True):
+    ret = subprocess.run(command, text=True, capture_output=True, check=False)
+    if check and ret.returncode:
+        raise RuntimeError(f'{" ".join(command)}: {ret.stderr.strip()} {ret.stdout.strip()}')
+    return ret.stdout
+
+
+class Rig:
+    """Owns everything that has to go away again: namespaces, processes, the installed plugin."""
+
+    def __init__(self, plugin):
+        self.tag = f'tp{os.getpid()}'
+        self.namespaces, self.processes = [], []
+        self.count = 0
+        self.home = None
+        atexit.register(self.close)
+        for sig in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(sig, lambda *_: sys.exit(130))
+        self.plugin = self.install(plugin)
+
+    def install(self, plugin):
+        """A copy in a folder that only we may write to, as `meson install` would put it."""
+        self.home = f'/opt/sluice-test-{os.getpid()}'
+        os.makedirs(self.home, mode=0o755)
+        return shutil.copy(plugin, self.home)
+
+    def close(self):
+        # A second signal must not end this half way.
+        for sig in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(sig, signal.SIG_IGN)
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        self.processes.clear()
+        for ns in self.namespaces:
+            sh('ip', 'netns', 'del', ns, check=False)
+        self.namespaces.clear()
+        if self.home:
+            shutil.rmtree(self.home, ignore_errors=True)
+        for path in glob.glob(f'/var/run/dpdk/{self.tag}n*'):
+            shutil.rmtree(path, ignore_errors=True)
+
+    def namespace(self, name, ipv6=False):
+        ns = f'{self.tag}{name}'
+        sh('ip', 'netns', 'add', ns)
+        self.namespaces.append(ns)
+        for scope in ('default', 'all', 'lo'):
+            sh('ip', 'netns', 'exec', ns, 'sysctl', '-qw',
+               f'net.ipv6.conf.{scope}.disable_ipv6={0 if ipv6 else 1}')
+        sh('ip', '-n', ns, 'link', 'set', 'lo', 'up')
+        return ns
+
+    @staticmethod
+    def veth(ns_a, a, ns_b, b, queues=1, mtu=1500):
+        sh('ip', '-n', ns_a, 'link', 'add', a, 'mtu', str(mtu), 'numtxqueues', str(queues),
+           'numrxqueues', str(queues), 'type', 'veth', 'peer', 'name', b, 'netns', ns_b, 'mtu',
+           str(mtu), 'numtxqueues', str(queues), 'numrxqueues', str(queues))
+        for ns, dev in ((ns_a, a), (ns_b, b)):
+            sh('ip', '-n', ns, 'link', 'set', dev, 'arp', 'off')
+            sh('ip', '-n', ns, 'link', 'set', dev, 'up')
+
+    def run(self, ns, *command, **options):
+        process = subprocess.Popen(['ip', 'netns', 'exec', ns, *command], **options)
+        self.processes.append(process)
+        return process
+
+    def testpmd(self, ns, *vdevs, **options):
+        self.count += 1
+        prefix = options.pop('prefix', f'{self.tag}n{self.count}')
+        return Testpmd(self, ns, prefix, vdevs, **options)
+
+    @staticmethod
+    def inside(ns, *args):
+        """A socket of namespace ns; it stays there."""
+        return Rig.there(ns, lambda: socket.socket(*args))
+
+    @staticmethod
+    def there(ns, make):
+        """Call make() inside a namespace."""
+        home = os.open('/proc/self/ns/net', os.O_RDONLY)
+        there = os.open(f'/run/netns/{ns}', os.O_RDONLY)
+        try:
+            if LIBC.setns(there, 0) != 0:
+                raise OSError(ctypes.get_errno(), 'setns')
+            return make()
+        finally:
+            if LIBC.setns(home, 0) != 0:
+                os._exit(1)  # lost in a foreign namespace: nothing sensible can follow
+            os.close(home)
+            os.close(there)
+
+    @staticmethod
+    def mac(ns, dev):
+        return json.loads(sh('ip', '-j', '-n', ns, 'link', 'show', dev))[0]['address']
+
+    @staticmethod
+    def details(ns, dev):
+        return json.loads(sh('ip', '-j', '-d', '-n', ns, 'link', 'show', dev))[0]
+
+    def leftovers(self):
+        """What a finished driver must not leave: packet sockets of the namespaces, and no more."""
+        return {ns: sh('ip', 'netns', 'exec', ns, 'ss', '-0', '-n', '-H').strip()
+                for ns in self.namespaces}
+
+
+class Link:
+    """Raw frames on one interface, as a plain packet socket sees them."""
+
+    def __init__(self, ns, dev):
+        self.sock = Rig.inside(ns, socket.AF_PACKET, socket.SOCK_RAW, 0)
+        self.sock.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
+        self.sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 26)
+        self.sock.bind((dev, ETH_P_ALL))
+
+    def send(self, frame):
+        self.sock.send(frame)
+
+    def flush(self):
+        self.sock.setblocking(False)
+        try:
+            while True:
+                self.sock.recv(1 << 17)
+        except BlockingIOError:
+            pass
+
+    def receive(self, patience=PATIENCE_S):
+        if not select.select([self.sock], [], [], patience)[0]:
+            return None
+        return self.sock.recv(1 << 17)
+
+    def wait_for(self, wanted, patience=PATIENCE_S):
+        end = time.monotonic() + patience
+        while (left := end - time.monotonic()) > 0:
+            frame = self.receive(left)
+            if frame is not None and wanted(frame):
+                return frame
+        return None
+
+    def close(self):
+        self.sock.close()
+
+
+class Tap(Link):
+    """The user's end of a tap interface: what its kernel end transmits comes out complete."""
+
+    def __init__(self, ns, dev, vnet=False):
+        self.fd = Rig.there(ns, lambda: os.open('/dev/net/tun', os.O_RDWR))
+        iff_tap, iff_no_pi, iff_vnet_hdr, tunsetiff = 2, 0x1000, 0x4000, 0x400454ca
+        flags = iff_tap | iff_no_pi | (iff_vnet_hdr if vnet else 0)
+        fcntl.ioctl(self.fd, tunsetiff, struct.pack('16sH22x', dev.encode(), flags))
+        sh('ip', '-n', ns, 'link', 'set', dev, 'arp', 'off')
+        sh('ip', '-n', ns, 'link', 'set', dev, 'up')
+
+    def send(self, frame):
+        os.write(self.fd, frame)
+
+    def receive(self, patience=PATIENCE_S):
+        if not select.select([self.fd], [], [], patience)[0]:
+            return None
+        return os.read(self.fd, 1 << 17)
+
+    def flush(self):
+        while self.receive(0) is not None:
+            pass
+
+    def close(self):
+        os.close(self.fd)
+
+
+class Testpmd:
+    """A stock dpdk-testpmd, driven over its standard input."""
+
+    def __init__(self, rig, ns, prefix, vdevs, mode='io', options=(), plugin=True, log=None,
+                 wrapper=(), lcores=None, mbufs=8192, memory=('--no-huge', '-m', '512'),
+                 expect_failure=False):
+        cpus = sorted(os.sched_getaffinity(0))
+        self.prefix = prefix
+        lcores = lcores or f'0@{cpus[0]},1@{cpus[-1]}'
+        command = [*wrapper, 'stdbuf', '-oL', 'dpdk-testpmd', '--lcores', lcores, *memory,
+                   '--no-pci', '--no-telemetry', f'--file-prefix={prefix}']
+        if plugin:
+            command += ['-d', rig.plugin]
+        command += [f'--vdev={v}' for v in vdevs]
+        command += [f'--log-level={log}'] if log else []
+        command += ['--', '-i', f'--forward-mode={mode}', f'--total-num-mbufs={mbufs}', *options]
+        self.process = rig.run(ns, *command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, cwd='/')
+        self.pending, self.log = '', ''
+        if not expect_failure:
+            self.log = self.until(lambda text: text.endswith(PROMPT))
+
+    def until(self, done):
+        end = time.monotonic() + PATIENCE_S
+        while not done(self.pending):
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
+                raise RuntimeError(f'testpmd is silent: {self.pending[-800:]}')
+            data = os.read(self.process.stdout.fileno(), 65536)
+            if not data:
+                raise RuntimeError(f'testpmd ended: {(self.log + self.pending)[-800:]}')
+            self.pending += data.decode(errors='replace').replace('\r', '')
+        text, self.pending = self.pending, ''
+        return text
+
+    def ask(self, line):
+        """Give a command; returns what it printed."""
+        self.process.stdin.write(line.encode() + b'\n')
+        self.process.stdin.flush()
+        # The line comes back as an echo, then the answer, then a prompt; a message about an event
+        # may come behind that.
+        text = self.until(lambda t: line in t and PROMPT in t[t.index(line):])
+        self.log += text
+        return text
+
+    def start(self, tx_first=False):
+        return self.ask('start tx_first' if tx_first else 'start')
+
+    def stop(self):
+        return self.ask('stop')
+
+    def stats(self, port=0):
+        text = self.ask(f'show port stats {port}')
+        return {name: int(n) for name, n in
+                re.findall(r'([RT]X-(?:packets|bytes|missed|errors|nombuf)):\s*(\d+)', text)}
+
+    def xstats(self, port=0):
+        text = self.ask(f'show port xstats {port}')
+        return {name: int(n) for name, n in re.findall(r'^(\w+): (\d+)$', text, flags=re.M)}
+
+    def until_stat(self, name, least, port=0):
+        end = time.monotonic() + PATIENCE_S
+        while (got := self.stats(port))[name] < least and time.monotonic() < end:
+            time.sleep(0.01)
+        return got
+
+    def cpu_seconds(self, name='rte-worker-1'):
+        """Time that the forwarding lcore has had on a processor."""
+        for task in os.listdir(f'/proc/{self.pid()}/task'):
+            folder = f'/proc/{self.pid()}/task/{task}'
+            with open(f'{folder}/comm', encoding='ascii') as f:
+                if f.read().strip() != name:
+                    continue
+            with open(f'{folder}/schedstat', encoding='ascii') as f:
+                return int(f.read().split()[0]) / 1e9
+        raise RuntimeError(f'no thread {name}')
+
+    def pid(self):
+        return self.process.pid
+
+    def quit(self):
+        """Ends it in order; returns the exit status and remembers the output."""
+        self.process.stdin.write(b'quit\n')
+        self.process.stdin.flush()
+        text, _ = self.process.communicate(timeout=PATIENCE_S)
+        self.log += text.decode(errors='replace')
+        shutil.rmtree(f'/var/run/dpdk/{self.prefix}', ignore_errors=True)
+        return self.process.returncode
+
+    def wait(self):
+        """For a testpmd that must refuse to start: its output, after its end."""
+        text, _ = self.process.communicate(timeout=PATIENCE_S)
+        shutil.rmtree(f'/var/run/dpdk/{self.prefix}', ignore_errors=True)
+        return self.process.returncode, self.pending + text.decode(errors='replace')
+
+
+class Case:
+    def __init__(self, cases, name):
+        self.cases, self.name = cases, name
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        if kind is None:
+            self.cases.passed += 1
+            print('ok  ', self.name)
+        elif issubclass(kind, Exception):
+            self.cases.failed += 1
+            while trace.tb_next is not None:
+                trace = trace.tb_next
+            where = f'{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}'
+            print('FAIL', f'{self.name}: {where}: {value or kind.__name__}')
+        else:
+            return False
+        sys.stdout.flush()
+        return True
+
+
+class Cases:
+    """Counts cases; use as `with cases('name'): assert ...`."""
+
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+
+    def __call__(self, name):
+        return Case(self, name)
+
+    def skip(self, name, why):
+        self.skipped += 1
+        print('SKIP', f'{name}: {why}')
+
+    def finish(self):
+        print(f'{self.passed} passed, {self.failed} failed, {self.skipped} skipped', flush=True)
+        return 1 if self.failed or not self.passed else 0
+
+
+def main(run):
+    """Run a script's tests with the plugin that its first argument names."""
+    cases = Cases()
+    if os.geteuid() != 0:
+        cases.skip('all', 'needs root for network namespaces')
+        print('0 passed, 0 failed, 1 skipped')
+        sys.exit(77)
+    if not shutil.which('dpdk-testpmd'):
+        cases.skip('all', 'needs dpdk-testpmd')
+        print('0 passed, 0 failed, 1 skipped')
+        sys.exit(77)
+    rig = Rig(sys.argv[1])
+    with cases('the script runs to its end'):
+        run(cases, rig)
+    with cases('nothing is left behind'):
+        left = {ns: text for ns, text in rig.leftovers().items() if text}
+        assert not left, left
+    sys.exit(cases.finish())

@@ -1,0 +1,360 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Sluice developers
+"""Each known weak point of the distribution's net_af_packet: shown there where it can be, and shown
+to be absent from net_tpacket by the same steps. A case "stock" that finds the stock driver sound
+fails too: then the comparison says nothing any more. Numbers as in doc/tpacket.md.
+
+usage: test_defects.py PLUGIN
+"""
+import os
+import random
+import re
+import socket
+import sys
+import time
+
+import rig as r
+from test_offloads import ETHER4, Forwarder, rig_socket
+from test_modes import flows
+
+STOCK, OURS = 'net_af_packet0', 'net_tpacket0'
+
+
+def body(size):
+    return ETHER4[:12] + b'\x88\xb5' + random.randbytes(size - 14)
+
+
+class One:
+    """One port of either driver on wb; a packet socket on wa at the other end."""
+
+    def __init__(self, rig, driver, args='', mode='rxonly', options=(), queues=1, **more):
+        n = len(rig.namespaces)
+        self.a, self.b = rig.namespace(f'a{n}'), rig.namespace(f'b{n}')
+        rig.veth(self.a, 'wa', self.b, 'wb', queues=queues)
+        self.link = r.Link(self.a, 'wa')
+        self.pmd = rig.testpmd(self.b, f'{driver},iface=wb{args}', mode=mode, options=options, **more)
+
+    def end(self):
+        self.pmd.stop()
+        self.pmd.quit()
+        self.link.close()
+
+
+class Two(One):
+    """A second port, net_tpacket, on wc: what the first one receives comes out at wd, and back."""
+
+    def __init__(self, rig, driver, args='', options=(), mtu=1500, far_mtu=1500):
+        n = len(rig.namespaces)
+        self.a, self.b, self.d = (rig.namespace(f'{x}{n}') for x in 'abd')
+        rig.veth(self.a, 'wa', self.b, 'wb', mtu=mtu)
+        rig.veth(self.b, 'wc', self.d, 'wd', mtu=far_mtu)
+        self.link, self.far = r.Link(self.a, 'wa'), r.Link(self.d, 'wd')
+        self.pmd = rig.testpmd(self.b, f'{driver},iface=wb{args}', 'net_tpacket1,iface=wc',
+                               mode='io', options=options)
+        self.pmd.start()
+
+    def end(self):
+        super().end()
+        self.far.close()
+
+
+def counted(pmd, port=0, patience=0.5):
+    """Statistics when they no longer change."""
+    last, end = None, time.monotonic() + patience
+    while time.monotonic() < end:
+        now = pmd.stats(port)
+        if now != last:
+            last, end = now, time.monotonic() + patience
+        time.sleep(0.05)
+    return last
+
+
+def truncated(rig, driver):
+    t = One(rig, driver)
+    t.pmd.start()
+    for ns, dev in ((t.a, 'wa'), (t.b, 'wb')):
+        r.sh('ip', '-n', ns, 'link', 'set', dev, 'mtu', '9000')
+    t.link.send(body(4000))
+    s = counted(t.pmd)
+    t.end()
+    return s['RX-packets'] == 1 and s['RX-bytes'] < 4000 and s['RX-errors'] == 0, \
+        s['RX-packets'] == 0 and s['RX-errors'] == 1, s
+
+
+def misaddressed(rig, driver):
+    t = Two(rig, driver, ',framesz=1632,blocksz=4096,framecnt=64')
+    sent = [body(400 + i) for i in range(12)]
+    for frame in sent:
+        t.link.send(frame)
+    got = []
+    while len(got) < len(sent) and (frame := t.far.wait_for(lambda f: f[12:14] == b'\x88\xb5', 2)):
+        got.append(frame)
+    t.pmd.process.kill()  # the stock driver may be reading nonsense
+    t.pmd.process.wait()
+    return got != sent, got == sent, f'{len(got)} of {len(sent)}'
+
+
+def unseen_drops(rig, driver):
+    t = One(rig, driver, ',framecnt=16,blocksz=4096,framesz=2048')
+    for _ in range(500):
+        t.link.send(body(60))
+    t.pmd.start()
+    s = counted(t.pmd)
+    t.end()
+    total = s['RX-packets'] + s['RX-missed']
+    return total < 500, total == 500, s
+
+
+def stuck(rig, driver):
+    """A queueing discipline that refuses most frames."""
+    t = One(rig, driver, ',qdisc_bypass=0', mode='txonly')
+    r.sh('tc', '-n', t.b, 'qdisc', 'add', 'dev', 'wb', 'root', 'tbf', 'rate', '20mbit', 'burst',
+         '2000', 'limit', '4000')
+    t.pmd.start()
+    time.sleep(0.2)
+    t.pmd.stop()
+    arrived, wanted = 0, t.pmd.stats()['TX-packets']
+    while t.link.receive(1.0) is not None:
+        arrived += 1
+    t.end()
+    return wanted != arrived, wanted == arrived, f'counted {wanted}, arrived {arrived}'
+
+
+def sent_later(rig, driver):
+    """What was reported as not sent while the link was down must not be sent, and must not stop what
+    is sent when it is up again."""
+    t = Two(rig, driver)
+    r.sh('ip', '-n', t.b, 'link', 'set', 'wb', 'down')
+    for _ in range(5):
+        t.far.send(body(100))
+    counted(t.pmd, 1)
+    before = t.pmd.stats()['TX-packets']
+    r.sh('ip', '-n', t.b, 'link', 'set', 'wb', 'up')
+    time.sleep(0.2)
+    last = body(101)
+    t.far.send(last)
+    got = []
+    while frame := t.link.wait_for(lambda f: f[12:14] == b'\x88\xb5', 1.0):
+        got.append(frame)
+    reported = t.pmd.stats()['TX-packets'] - before
+    t.end()
+    return before == 0 and got != [last], before == 0 and got == [last] and reported == 1, len(got)
+
+
+def lost_but_sent(rig, driver):
+    """A frame longer than the outgoing interface takes."""
+    t = Two(rig, driver, far_mtu=1900)
+    t.far.send(body(1800))
+    s = counted(t.pmd)
+    arrived = t.link.wait_for(lambda f: f[12:14] == b'\x88\xb5', 0.5)
+    t.end()
+    assert arrived is None
+    return s['TX-packets'] == 1 and s['TX-errors'] == 0, \
+        s['TX-packets'] == 0 and s['TX-errors'] == 1, s
+
+
+def no_cause(rig, driver):
+    """Which cause a refused frame had."""
+    t = Two(rig, driver, far_mtu=1900)
+    t.far.send(body(1800))
+    counted(t.pmd)
+    named = [k for k, v in t.pmd.xstats(0).items() if v == 1 and 'too_long' in k]
+    t.end()
+    return not named, named == ['tx_drop_too_long'], named
+
+
+def stale(rig, driver):
+    t = One(rig, driver)
+    t.pmd.ask('port stop all')
+    for _ in range(20):
+        t.link.send(body(60))
+    t.pmd.ask('port start all')
+    t.pmd.start()
+    s = counted(t.pmd)
+    t.end()
+    return s['RX-packets'] > 0, s['RX-packets'] == 0, s
+
+
+def black_hole(rig, driver):
+    t = One(rig, driver, ',qpairs=4')
+    t.pmd.start()
+    for frame in flows(200):
+        t.link.send(frame)
+    s = counted(t.pmd)
+    t.end()
+    return s['RX-packets'] < 200, s['RX-packets'] == 200, s
+
+
+def own_echo(rig, driver):
+    t = One(rig, driver)
+    t.pmd.start()
+    own = r.Link(t.b, 'wb')
+    for _ in range(5):
+        own.send(body(60))
+    s = counted(t.pmd)
+    own.close()
+    t.end()
+    return s['RX-packets'] == 5, s['RX-packets'] == 0, s
+
+
+def shared_group(rig, driver):
+    """Two processes of the same number, each in a namespace of process numbers, on one interface."""
+    n = len(rig.namespaces)
+    a, b = rig.namespace(f'a{n}'), rig.namespace(f'b{n}')
+    rig.veth(a, 'wa', b, 'wb')
+    link = r.Link(a, 'wa')
+    alone = ('unshare', '--pid', '--fork', '--kill-child')
+    # The distribution's driver joins a group with one queue too.
+    pmds = [rig.testpmd(b, f'{driver},iface=wb,qpairs=2', mode='rxonly', wrapper=alone,
+                        options=['--rxq=2', '--txq=2']) for _ in range(2)]
+    for pmd in pmds:
+        pmd.start()
+    for frame in flows(200):
+        link.send(frame)
+    got = [counted(pmd)['RX-packets'] for pmd in pmds]
+    for pmd in pmds:
+        pmd.stop()
+        pmd.quit()
+    link.close()
+    return min(got) < 200, got == [200, 200], got
+
+
+def sticky_promiscuity(rig, driver):
+    t = One(rig, driver)
+    t.pmd.process.kill()
+    t.pmd.process.wait()
+    flag = 'PROMISC' in r.Rig.details(t.b, 'wb')['flags']
+    end = time.monotonic() + r.PATIENCE_S
+    while not flag and r.Rig.details(t.b, 'wb')['promiscuity'] and time.monotonic() < end:
+        time.sleep(0.01)
+    left = r.Rig.details(t.b, 'wb')['promiscuity']
+    t.link.close()
+    return flag, not flag and left == 0, left
+
+
+def partial_checksums(rig, driver):
+    """A datagram of an ordinary socket, passed on by a forwarder."""
+    path = Forwarder.__new__(Forwarder)
+    n = len(rig.namespaces)
+    path.a, path.b, path.d = (rig.namespace(f'{x}{n}') for x in 'abd')
+    rig.veth(path.a, 'wa', path.b, 'wb')
+    rig.veth(path.b, 'wc', path.d, 'wd')
+    for ns, dev, address in ((path.a, 'wa', '198.18.1.1'), (path.d, 'wd', '198.18.1.2')):
+        r.sh('ip', '-n', ns, 'link', 'set', dev, 'arp', 'on')
+        r.sh('ip', '-n', ns, 'addr', 'add', f'{address}/24', 'dev', dev)
+    path.pmd = rig.testpmd(path.b, f'{driver},iface=wb', f'{driver[:-1]}1,iface=wc')
+    path.pmd.start()
+    receiver = rig_socket(path.d, socket.AF_INET, socket.SOCK_DGRAM)
+    receiver.bind(('198.18.1.2', 7000))
+    sender = rig_socket(path.a, socket.AF_INET, socket.SOCK_DGRAM)
+    sender.sendto(b'to whom it may concern', ('198.18.1.2', 7000))
+    receiver.settimeout(2)
+    try:
+        got = receiver.recv(100)
+    except TimeoutError:
+        got = None
+    text = r.sh('ip', 'netns', 'exec', path.d, 'cat', '/proc/net/snmp')
+    head, row = [line.split() for line in text.split('\n') if line.startswith('Udp:')]
+    wrong = int(dict(zip(head, row))['InCsumErrors'])
+    path.end()
+    return got is None and wrong == 1, got is not None and wrong == 0, f'InCsumErrors {wrong}'
+
+
+def unnamed(rig, driver):
+    ns = rig.namespace(f'n{len(rig.namespaces)}')
+    _, text = rig.testpmd(ns, f'{driver},qpairs=1', expect_failure=True).wait()
+    said = re.search(r'iface=NAME must be given|no interface specified', text) is not None
+    return not said, said, text[-300:]
+
+
+def memory_limit(rig, driver):
+    """64 KB of lockable memory, as many systems give, and no right to lock more."""
+    n = len(rig.namespaces)
+    a, b = rig.namespace(f'a{n}'), rig.namespace(f'b{n}')
+    rig.veth(a, 'wa', b, 'wb')
+    wrapper = ('prlimit', '--memlock=65536:65536', 'setpriv', '--bounding-set=-ipc_lock',
+               '--inh-caps=-ipc_lock')
+    pmd = rig.testpmd(b, f'{driver},iface=wb', mode='rxonly', wrapper=wrapper, expect_failure=True,
+                      options=['--no-mlockall'])
+    pmd.log = pmd.until(lambda text: text.endswith(r.PROMPT))
+    refused = 'No probed ethernet devices' in pmd.log
+    works = False
+    if not refused:
+        link = r.Link(a, 'wa')
+        pmd.start()
+        link.send(body(60))
+        works = pmd.until_stat('RX-packets', 1)['RX-packets'] == 1
+        pmd.stop()
+        link.close()
+    pmd.quit()
+    return refused, works, pmd.log[-300:]
+
+
+def fixed_speed(rig, driver):
+    """The link is what the interface says, not a constant."""
+    t = One(rig, driver)
+    r.sh('ip', '-n', t.b, 'link', 'set', 'wb', 'down')
+    end = time.monotonic() + 2
+    while 'Link status: down' not in (text := t.pmd.ask('show port info 0')):
+        if time.monotonic() > end:
+            break
+    down = 'Link status: down' in text
+    t.end()
+    return not down, down, ''
+
+
+DEFECTS = (('1: a truncated frame is delivered as a good one', truncated),
+           ('2: frames are mis-addressed when their size does not divide the block', misaddressed),
+           ('3: drops in the kernel are not counted', unseen_drops),
+           ('4: frames refused for want of room count as sent and stay in the ring', stuck),
+           ('4: frames that were not sent while the link was down are in the way later', sent_later),
+           ('5: a frame that the kernel refuses counts as sent', lost_but_sent),
+           ('6: a refused frame has no cause', no_cause),
+           ('7: a stopped port goes on receiving', stale),
+           ('7: queues that nobody uses swallow their share', black_hole),
+           ('8: what the host sends is received', own_echo),
+           ('9: two processes share a fan-out group', shared_group),
+           ('10: promiscuity outlives a crash', sticky_promiscuity),
+           ('11: partial checksums are passed on', partial_checksums),
+           ('12: a missing interface is not reported', unnamed),
+           ('13: a small limit of locked memory stops the driver', memory_limit),
+           ('1.1: the link is always up', fixed_speed))
+
+
+def run_documents(cases):
+    top = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../..')
+    with cases('15: the page of the driver names every argument with its default'):
+        with open(f'{top}/doc/tpacket.md', encoding='utf-8') as f:
+            page = f.read()
+        with open(f'{top}/drivers/net/tpacket/tpacket_args.c', encoding='utf-8') as f:
+            keys = re.findall(r'NUMBER\(\s*"(\w+)"', f.read()) + ['iface', 'fanout_mode']
+        assert len(keys) == 13, keys
+        missing = [k for k in keys if not re.search(rf'^\| `{k}` \|[^|]+\|[^|]+\|', page, flags=re.M)]
+        assert not missing, missing
+
+
+def run(cases, rig):
+    for name, show in DEFECTS:
+        with cases(f'stock has defect {name}'):
+            has, _, seen = show(rig, STOCK)
+            assert has, f'not seen on {STOCK}: {seen}'
+        with cases(f'absent here: {name}'):
+            _, sound, seen = show(rig, OURS)
+            assert sound, seen
+    nodes = [d for d in os.listdir('/sys/devices/system/node') if re.fullmatch(r'node\d+', d)]
+    if len(nodes) < 2:
+        cases.skip('14: rings lie on the node of their queue', 'this machine has one memory node')
+    else:
+        with cases('14: rings lie on the node of their queue'):
+            t = One(rig, OURS, options=['--socket-num=1'])
+            maps = [line for line in r.sh('sh', '-c', 'cat /proc/$(pgrep -f file-prefix='
+                                          + t.pmd.prefix + ' | tail -1)/numa_maps').split('\n')
+                    if 'socket:' in line]
+            assert maps and all('N1=' in line for line in maps), maps
+            t.end()
+    run_documents(cases)
+
+
+if __name__ == '__main__':
+    r.main(run)

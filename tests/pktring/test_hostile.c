@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Sluice developers
+ */
+
+/*
+ * A client, a process of its own, that changes everything it can reach while the server works:
+ * status words, lengths, offsets, vnet headers, block headers. The server must keep inside the
+ * ring, tell good from bad by the copy that it uses, and end with nothing pending.
+ */
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ring_help.h"
+#include "sl_vnet.h"
+
+#define TURNS 300000u
+
+struct victim {
+	uint8_t *mem;
+	size_t bytes;
+	unsigned int seed;
+	pid_t pid;
+};
+
+/* Words that a check on one reading passes and a use of another one would break on. */
+static void
+flip(struct victim *v)
+{
+	static const uint32_t bad[] = {0, 1, 2, 4, 60, 1500, 2016, 2017, 0x7fffffff, 0x80000000,
+		0xffffffff, 48, 32, 10, 12, 0xffff, 1u << 29 | 1};
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		size_t frame = (size_t)rand_r(&v->seed) % (v->bytes / FRAME) * FRAME;
+		size_t word = (size_t)rand_r(&v->seed) % 24 * 4;
+		uint32_t value = bad[(size_t)rand_r(&v->seed) % SL_COUNT_OF(bad)];
+
+		sl_store_relaxed((uint32_t *)(v->mem + frame + word), value);
+	}
+}
+
+static void
+attack(struct victim *v)
+{
+	v->pid = fork();
+	REQUIRE(v->pid >= 0);
+	if (v->pid == 0)
+		flip(v);
+}
+
+static void
+attack_end(struct victim *v)
+{
+	int status;
+
+	CHECK(kill(v->pid, SIGKILL) == 0);
+	CHECK(waitpid(v->pid, &status, 0) == v->pid);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL); /* it did not fall over itself */
+}
+
+static void
+send_turn(struct sl_pktring_tx *ring, const struct sl_pktring_tx_conf *conf, uint32_t *pending,
+	uint32_t *held)
+{
+	struct sl_pktring_frame f;
+	int ret = sl_pktring_tx_peek(ring, 1514, &f);
+	const uint8_t *bytes;
+	uint8_t head[SL_VNET_HEAD];
+	struct sl_vnet v;
+
+	if (ret < 0) {
+		sl_pktring_tx_drop(ring);
+	} else if (ret == 1) {
+		bytes = sl_pktring_tx_bytes(ring, &f);
+		REQUIRE(bytes >= tx_slot(ring, f.slot) + sl_pktring_data(TPACKET_V2));
+		REQUIRE(bytes + f.len <= tx_slot(ring, f.slot) + FRAME);
+		REQUIRE(conf->vnet_size != 0 || f.len <= 1514);
+		for (uint32_t i = 0; i < f.len && i < sizeof(head); i++)
+			head[i] = sl_load_relaxed(bytes + i);
+		if (conf->vnet_size != 0 && sl_vnet_check(f.vnet, head, f.len, &v) == 0)
+			REQUIRE(!v.csum || v.csum_start + v.csum_offset + 2u <= f.len);
+		sl_pktring_tx_take(ring, 0);
+		held[(*pending)++] = f.slot;
+	}
+	if (*pending == 4)
+		while (*pending > 0)
+			sl_pktring_tx_complete(ring, held[--*pending], 1);
+}
+
+static void
+transmit_ring(bool has_off, uint8_t vnet_size)
+{
+	struct sl_pktring_tx_conf conf = {.has_off = has_off, .vnet_size = vnet_size};
+	struct sl_pktring_tx *ring = ring_tx(TPACKET_V2, conf);
+	struct victim v = {.mem = sl_pktring_tx_mem(ring)->addr,
+		.bytes = sl_pktring_tx_mem(ring)->bytes,
+		.seed = 4711};
+	uint32_t pending = 0, held[4];
+
+	attack(&v);
+	for (uint32_t i = 0; i < TURNS; i++)
+		send_turn(ring, &conf, &pending, held);
+	attack_end(&v);
+	while (pending > 0)
+		sl_pktring_tx_complete(ring, held[--pending], 1);
+	CHECK_EQ(sl_pktring_tx_pending(ring), 0);
+	CHECK_EQ(sl_pktring_tx_destroy(ring), 0);
+}
+
+static void
+transmit_plain(void)
+{
+	transmit_ring(false, 0);
+}
+
+static void
+transmit_offsets(void)
+{
+	transmit_ring(true, 0);
+}
+
+static void
+transmit_vnet(void)
+{
+	transmit_ring(true, 12);
+}
+
+static void
+receive_ring(int version)
+{
+	struct sl_pktring_geo geo = ring_geo(SL_PKTRING_RX, version, FRAME);
+	struct sl_pktring_rx_stats stats;
+	struct sl_pktring_rx *ring;
+	struct victim v = {.seed = 42};
+	uint64_t stored = 0;
+
+	REQUIRE(sl_pktring_rx_create(&geo, SEC, &ring) == 0);
+	v.mem = sl_pktring_rx_mem(ring)->addr;
+	v.bytes = sl_pktring_rx_mem(ring)->bytes;
+	attack(&v);
+	for (uint32_t i = 0; i < TURNS; i++) {
+		struct sl_pktring_meta meta = {.len = i % 3000, .maclen = 14, .ns = SEC + i * 1000};
+		struct sl_pktring_room room;
+
+		if (sl_pktring_rx_reserve(ring, &meta, &room) == 0) {
+			REQUIRE(room.data >= v.mem);
+			REQUIRE(room.data + room.snaplen <= v.mem + v.bytes);
+			for (uint32_t k = 0; k < room.snaplen; k += 64)
+				sl_store_relaxed(room.data + k, 1);
+			sl_pktring_rx_commit(ring, &room, 0);
+			stored++;
+		}
+		sl_pktring_rx_tick(ring, meta.ns);
+	}
+	attack_end(&v);
+	sl_pktring_rx_stats(ring, &stats);
+	CHECK_EQ(stats.packets, TURNS);
+	CHECK_EQ(stats.drops, TURNS - stored);
+	sl_pktring_rx_destroy(ring);
+}
+
+static void
+receive_v2(void)
+{
+	receive_ring(TPACKET_V2);
+}
+
+static void
+receive_v3(void)
+{
+	receive_ring(TPACKET_V3);
+}
+
+static void
+memory_cannot_be_truncated(void)
+{
+	struct sl_pktring_mem mem = {0};
+
+	REQUIRE(sl_pktring_mem_alloc(8192, &mem) == 0);
+	CHECK(ftruncate(mem.fd, 0) != 0);
+	CHECK(ftruncate(mem.fd, 1 << 20) != 0);
+	mem.addr[8191] = 1;
+	sl_pktring_mem_free(&mem);
+	CHECK(mem.addr == NULL);
+	sl_pktring_mem_free(&mem);
+}
+
+int
+main(void)
+{
+	SL_TEST_RUN(transmit_plain);
+	SL_TEST_RUN(transmit_offsets);
+	SL_TEST_RUN(transmit_vnet);
+	SL_TEST_RUN(receive_v2);
+	SL_TEST_RUN(receive_v3);
+	SL_TEST_RUN(memory_cannot_be_truncated);
+	return test_end();
+}
