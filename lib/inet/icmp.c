@@ -344,6 +344,25 @@ error_output(struct inet_rx *rx, const struct error_out *e)
 		v4 ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6);
 }
 
+/* Is it an ICMPv6 error or redirect, behind whatever extension headers? About those no error may be
+ * sent (RFC 4443, 2.4 e). What the private copy of the headers does not show is taken for one. */
+static bool
+carries_error6(const struct inet_pkt *p)
+{
+	uint32_t at = p->l2_len + IP6_HDR;
+	uint8_t next = p->head[p->l2_len + 6];
+
+	while (next == IPPROTO_HOPOPTS || next == IPPROTO_DSTOPTS || next == IPPROTO_ROUTING) {
+		if (at + 2 > p->head_len)
+			return true;
+		next = p->head[at];
+		at += 8u * (p->head[at + 1] + 1u);
+	}
+	if (next != IPPROTO_ICMPV6)
+		return false;
+	return at >= p->head_len || p->head[at] < ICMP6_ECHO || p->head[at] == ICMP6_REDIRECT;
+}
+
 void
 inet_icmp_error(
 	struct inet_rx *rx, const struct inet_pkt *p, uint8_t type, uint8_t code, uint32_t word)
@@ -362,6 +381,8 @@ inet_icmp_error(
 	bool group_ok = !inet_is_v4(&p->dst) && type == ICMP6_PARAM && code == ICMP6_PARAM_OPTION;
 
 	if (!answerable(p) || ((p->dst_group || p->l2_group) && !group_ok))
+		return;
+	if (!inet_is_v4(&p->dst) && carries_error6(p))
 		return;
 	if (p->dst_group) {
 		src = inet_port_source(rx->port, &p->src);

@@ -344,6 +344,8 @@ void inet_ip_prepend(struct inet_worker *w, const struct inet_port *port, struct
 /** Put the link header in front and queue for transmit. type in host order. */
 void inet_eth_output(struct inet_worker *w, struct inet_port *port, struct inet_wport *wport,
 	struct rte_mbuf *m, const uint8_t *mac, uint16_t type);
+/** Length of the longest of the port's prefixes that covers dst; -1 for none. */
+int inet_on_link(const struct inet_port *port, const struct sl_addr *dst);
 /** Port and next hop for dst. src narrows it down for link-local and group destinations. */
 int inet_route(const struct sl_inet *inet, const struct sl_addr *dst, const struct sl_addr *src,
 	struct inet_port **port, struct sl_addr *hop);

@@ -187,13 +187,29 @@ sl_inet_port_add(struct sl_inet *inet, const struct sl_inet_port_conf *conf)
 }
 
 static bool
+acceptable4(uint32_t be, uint8_t prefix)
+{
+	uint32_t first = rte_be_to_cpu_32(be) >> 24, mask;
+
+	if (prefix > 32 || be == UINT32_MAX || first == 0 || first == 127)
+		return false;
+	if (prefix > 30 || prefix == 0)
+		return true; /* no broadcast address, RFC 3021 */
+	mask = inet_prefix_mask4(prefix);
+	return (be | mask) != UINT32_MAX;
+}
+
+/* May a host on a link have that address? What input refuses as a source is refused here too. */
+static bool
 addr_acceptable(const struct sl_addr *addr, uint8_t prefix)
 {
+	static const struct sl_addr loopback6 = {{[15] = 1}};
+
 	if (inet_is_multicast(addr) || sl_addr_is_any(addr))
 		return false;
 	if (inet_is_v4(addr))
-		return prefix <= 32 && inet_to_v4(addr) != UINT32_MAX;
-	return prefix <= 128;
+		return acceptable4(inet_to_v4(addr), prefix);
+	return prefix <= 128 && memcmp(addr, &loopback6, sizeof(*addr)) != 0;
 }
 
 int
@@ -248,6 +264,22 @@ sl_inet_addr_is_local(const struct sl_inet *inet, const struct sl_addr *addr)
 }
 
 bool
+sl_inet_addr_is_broadcast(const struct sl_inet *inet, const struct sl_addr *addr)
+{
+	uint32_t ports = sl_load_acquire(&inet->port_count); /* IN1 */
+
+	if (!inet_is_v4(addr))
+		return false;
+	if (inet_to_v4(addr) == UINT32_MAX)
+		return true;
+	for (uint32_t i = 0; i < ports; i++) {
+		if (inet_port_is_broadcast4(inet->port[i], inet_to_v4(addr)))
+			return true;
+	}
+	return false;
+}
+
+bool
 sl_inet_addr_is_duplicate(const struct sl_inet *inet, const struct sl_addr *addr)
 {
 	return find_addr(inet, addr, INET_ADDR_DUPLICATE) != NULL;
@@ -263,6 +295,8 @@ sl_inet_gateway_set(struct sl_inet *inet, uint16_t port_id, const struct sl_addr
 		return -ENODEV;
 	if (!addr_acceptable(gateway, 0) || inet_port_addr(port, gateway) != NULL)
 		return -EINVAL;
+	if (!inet_is_link_local(gateway) && inet_on_link(port, gateway) < 0)
+		return -ENETUNREACH;
 	r = inet_alloc(sizeof(*r));
 	if (r == NULL)
 		return -ENOMEM;

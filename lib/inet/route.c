@@ -12,9 +12,8 @@ gateway(const struct inet_port *port, bool v4)
 	return v4 ? sl_load_acquire(&port->gateway4) : sl_load_acquire(&port->gateway6); /* IN1 */
 }
 
-/* Length of the longest prefix of the port's that covers dst; -1 for none. */
-static int
-on_link(const struct inet_port *port, const struct sl_addr *dst)
+int
+inet_on_link(const struct inet_port *port, const struct sl_addr *dst)
 {
 	uint32_t n = sl_load_acquire(&port->addr_count); /* IN1 */
 	int best = -1;
@@ -56,7 +55,7 @@ inet_route(const struct sl_inet *inet, const struct sl_addr *dst, const struct s
 	if (inet_is_multicast(dst) || (!v4 && inet_is_link_local(dst)))
 		return route_scoped(inet, ports, src, port);
 	for (uint32_t i = 0; i < ports; i++) {
-		int len = on_link(inet->port[i], dst);
+		int len = inet_on_link(inet->port[i], dst);
 
 		if (len > best) {
 			best = len;

@@ -60,8 +60,11 @@ inet_udp_input(struct inet_rx *rx, struct inet_pkt *p)
 	uint16_t i, len;
 	struct sl_dgram *d;
 
-	if (p->end - p->l4_off < UDP_LEN || p->l4_off + UDP_LEN > p->head_len)
+	if (p->end - p->l4_off < UDP_LEN)
 		return SL_RX_UDP_LENGTH;
+	/* Only extension headers are that long. */
+	if (p->l4_off + UDP_LEN > p->head_len)
+		return SL_RX_IP_EXTENSION;
 	memcpy(udp, p->head + p->l4_off, sizeof(udp));
 	len = inet_get16(udp + 4);
 	if (len < UDP_LEN || len > p->end - p->l4_off)

@@ -111,20 +111,15 @@ bind_addr(const struct sl_udp_sock *s, const struct sockaddr *sa, socklen_t len,
 	return udp_addr_get(s, (const struct sockaddr *)&sin, sizeof(sin), addr, port);
 }
 
-static bool
-is_broadcast(const struct sl_addr *a)
-{
-	return sl_addr_is_v4(a) && sl_addr_to_v4(a) == INADDR_BROADCAST;
-}
-
 static int
 bind_check(const struct sl_udp_sock *s, const struct sl_addr *addr)
 {
 	if (s->conf.family == AF_INET6 && s->conf.v6only && sl_addr_is_v4(addr))
 		return -EINVAL;
-	if (sl_addr_is_any(addr) || sl_addr_is_multicast(addr) || is_broadcast(addr))
+	if (sl_addr_is_any(addr) || sl_addr_is_multicast(addr))
 		return 0;
-	return sl_inet_addr_is_local(s->udp->inet, addr) ? 0 : -EADDRNOTAVAIL;
+	return sl_inet_addr_is_local(s->udp->inet, addr) ||
+			       sl_inet_addr_is_broadcast(s->udp->inet, addr) ? 0 : -EADDRNOTAVAIL;
 }
 
 int

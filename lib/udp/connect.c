@@ -109,6 +109,9 @@ connect_locked(struct sl_udp_sock *s, const struct sl_addr *remote, uint16_t por
 	names.remote = *remote;
 	names.rport = port;
 	names.connected = true;
+	/* As on Linux without SO_BROADCAST, which is not here. */
+	if (ret == 0 && sl_inet_addr_is_broadcast(s->udp->inet, remote))
+		ret = -EACCES;
 	if (ret == 0)
 		ret = choose_local(s, &names, &names.local);
 	if (ret != 0)

@@ -137,15 +137,24 @@ flow_complete(struct sl_udp_sock *s, struct sl_inet_flow *flow, bool named)
 			return -EINVAL;
 	}
 	flow->sport = names.lport;
-	if (sl_addr_is_any(&names.local) || sl_addr_is_multicast(&names.local))
+	if (sl_addr_is_any(&names.local) || sl_addr_is_multicast(&names.local) ||
+		sl_inet_addr_is_broadcast(s->udp->inet, &names.local))
 		return sl_inet_source(s->udp->inet, &flow->dst, &flow->src);
 	flow->src = names.local;
 	return sl_addr_is_v4(&flow->src) == sl_addr_is_v4(&flow->dst) ? 0 : -ENETUNREACH;
 }
 
+/* The error that ICMP left, if any. After a call's first message it stays where it is, for the next
+ * call to meet: this one's result is how many were sent. */
+static int
+pending_error(struct sl_udp_sock *s, bool first)
+{
+	return first ? sl_udp_take_error(s) : sl_load_relaxed(&s->error);
+}
+
 static ssize_t
 send_iov(struct sl_udp_sock *s, uint16_t worker, const struct iovec *iov, size_t iovlen,
-	const void *name, socklen_t namelen)
+	const void *name, socklen_t namelen, bool first)
 {
 	struct sl_inet_flow flow = {0};
 	struct rte_mbuf *m = NULL;
@@ -162,7 +171,7 @@ send_iov(struct sl_udp_sock *s, uint16_t worker, const struct iovec *iov, size_t
 	if (ret == 0)
 		ret = flow_complete(s, &flow, named);
 	if (ret == 0)
-		ret = sl_udp_take_error(s);
+		ret = pending_error(s, first);
 	if (ret == 0)
 		ret = build(s, iov, len, &m);
 	if (ret != 0)
@@ -192,12 +201,12 @@ sl_udp_sendto(struct sl_udp_sock *s, uint16_t worker, const void *buf, size_t le
 	struct iovec iov = {.iov_base = (void *)(uintptr_t)buf, .iov_len = len};
 	int ret = flags_check(s, flags);
 
-	return ret != 0 ? ret : send_iov(s, worker, &iov, 1, addr, addrlen);
+	return ret != 0 ? ret : send_iov(s, worker, &iov, 1, addr, addrlen, true);
 }
 
 /* One message: 0 and its msg_len, or -errno. */
 static int
-send_msg(struct sl_udp_sock *s, uint16_t worker, struct mmsghdr *user)
+send_msg(struct sl_udp_sock *s, uint16_t worker, struct mmsghdr *user, bool first)
 {
 	struct iovec room[UDP_IOV_MAX];
 	const struct iovec *iov;
@@ -215,7 +224,7 @@ send_msg(struct sl_udp_sock *s, uint16_t worker, struct mmsghdr *user)
 		return ret;
 	if (m.msg_name != NULL && (int)m.msg_namelen >= 0)
 		m.msg_namelen = RTE_MIN(m.msg_namelen, (socklen_t)sizeof(struct sockaddr_storage));
-	len = send_iov(s, worker, iov, m.msg_iovlen, m.msg_name, m.msg_namelen);
+	len = send_iov(s, worker, iov, m.msg_iovlen, m.msg_name, m.msg_namelen, first);
 	if (len < 0)
 		return (int)len;
 	sent = (unsigned int)len;
@@ -233,7 +242,7 @@ sl_udp_sendmmsg(
 		return ret;
 	vlen = RTE_MIN(vlen, SENDMMSG_MAX);
 	for (i = 0; i < vlen && ret == 0; i++)
-		ret = send_msg(s, worker, &msgs[i]);
+		ret = send_msg(s, worker, &msgs[i], i == 0);
 	/* What stopped it after the first is met again by the call that starts there. */
 	return ret != 0 ? (i > 1 ? (int)i - 1 : ret) : (int)i;
 }

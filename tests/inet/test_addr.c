@@ -163,7 +163,12 @@ address_verdicts(void)
 	CHECK_EQ(add("0.0.0.0", 24), -EINVAL);
 	CHECK_EQ(add("224.0.0.1", 24), -EINVAL);
 	CHECK_EQ(add("255.255.255.255", 32), -EINVAL);
+	CHECK_EQ(add("0.1.2.3", 24), -EINVAL);
+	CHECK_EQ(add("127.0.0.1", 8), -EINVAL);
+	CHECK_EQ(add("198.18.0.255", 24), -EINVAL);
+	CHECK_EQ(add("198.19.255.255", 15), -EINVAL);
 	CHECK_EQ(add("198.18.0.2", 33), -EINVAL);
+	CHECK_EQ(add("::1", 128), -EINVAL);
 	CHECK_EQ(add("::", 64), -EINVAL);
 	CHECK_EQ(add("ff02::1", 64), -EINVAL);
 	CHECK_EQ(add("2001:db8::2", 129), -EINVAL);
@@ -179,18 +184,37 @@ address_verdicts(void)
 	}
 	CHECK_EQ(add("10.1.0.1", 24), -ENOSPC);
 	t_close();
+	/* A prefix of one or two addresses has no broadcast address. */
+	t_open_bare(NULL, 0, 0);
+	CHECK_EQ(add("198.18.0.3", 31), 0);
+	CHECK_EQ(add("198.18.0.7", 32), 0);
+	CHECK_EQ(add("198.18.0.11", 30), -EINVAL);
+	CHECK_EQ(add("198.18.0.10", 30), 0);
+	a = t_addr("198.18.0.11");
+	CHECK(sl_inet_addr_is_broadcast(t_inet, &a));
+	a = t_addr("198.18.0.3");
+	CHECK(!sl_inet_addr_is_broadcast(t_inet, &a));
+	a = t_addr("255.255.255.255");
+	CHECK(sl_inet_addr_is_broadcast(t_inet, &a));
+	a = t_addr("ff02::1");
+	CHECK(!sl_inet_addr_is_broadcast(t_inet, &a));
+	t_close();
 }
 
 static void
 gateway_verdicts(void)
 {
 	struct sl_addr own = t_addr("198.18.0.2"), gw = t_addr("198.18.0.1"),
-		       group = t_addr("ff02::2");
+		       group = t_addr("ff02::2"), far = t_addr("198.18.1.1"),
+		       far6 = t_addr("2001:db9::1"), link6 = t_addr("fe80::1");
 
 	t_open(NULL);
 	CHECK_EQ(sl_inet_gateway_set(t_inet, t_port + 1, &gw), -ENODEV);
 	CHECK_EQ(sl_inet_gateway_set(t_inet, t_port, &group), -EINVAL);
 	CHECK_EQ(sl_inet_gateway_set(t_inet, t_port, &own), -EINVAL);
+	CHECK_EQ(sl_inet_gateway_set(t_inet, t_port, &far), -ENETUNREACH);
+	CHECK_EQ(sl_inet_gateway_set(t_inet, t_port, &far6), -ENETUNREACH);
+	CHECK_EQ(sl_inet_gateway_set(t_inet, t_port, &link6), 0);
 	CHECK_EQ(sl_inet_gateway_set(t_inet, t_port, &gw), 0);
 	CHECK_EQ(sl_inet_gateway_set(t_inet, t_port, &gw), 0);
 	t_close();

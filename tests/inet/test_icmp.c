@@ -476,6 +476,41 @@ parameter_problems(void)
 	}
 }
 
+/* About an ICMPv6 error or redirect no parameter problem is sent, whatever hides it; about an echo one
+ * is. The first byte of t_udp_frame's ports is the ICMPv6 type here. */
+static void
+problems_about_errors(void)
+{
+	static const struct {
+		uint8_t type;
+		unsigned int errors;
+	} cases[] = {{1, 0}, {2, 0}, {3, 0}, {4, 0}, {127, 0}, {128, 1}, {137, 0}};
+	static const uint8_t option[] = {58, 0, 0xbe, 4, 0, 0, 0, 0};
+	static const uint8_t routing[] = {58, 0, 0, 1, 0, 0, 0, 0};
+	static const uint8_t two[] = {60, 0, 0, 1, 0, 0, 0, 0, 58, 0, 1, 4, 0, 0, 0, 0};
+	static const struct t_udp ways[] = {
+		{.options = option, .options_len = sizeof(option)},
+		{.options = routing, .options_len = sizeof(routing), .next = 43},
+		{.options = two, .options_len = sizeof(two), .next = 43},
+	};
+	struct t_frame f;
+
+	for (size_t i = 0; i < SL_COUNT_OF(cases) * SL_COUNT_OF(ways); i++) {
+		struct t_udp u = ways[i % SL_COUNT_OF(ways)];
+
+		u.v6 = true;
+		u.proto = IPPROTO_ICMPV6;
+		u.sport = (uint16_t)(cases[i / SL_COUNT_OF(ways)].type << 8);
+		u.payload = 40;
+		t_open(NULL);
+		t_udp_frame(&f, &u);
+		CHECK_EQ(t_feed(f.b, f.len), SL_RX_IP_EXTENSION);
+		t_flush();
+		CHECK_EQ(t_outs, cases[i / SL_COUNT_OF(ways)].errors);
+		t_close();
+	}
+}
+
 /* The two kinds of options that are dropped without a word, and the one that speaks to groups. */
 static void
 options_to_groups(void)
@@ -587,6 +622,7 @@ main(int argc, char **argv)
 	SL_TEST_RUN(port_unreachable_in_a_vlan);
 	SL_TEST_RUN(no_error_for_groups);
 	SL_TEST_RUN(parameter_problems);
+	SL_TEST_RUN(problems_about_errors);
 	SL_TEST_RUN(options_to_groups);
 	SL_TEST_RUN(rate_limit);
 	SL_TEST_RUN(no_mbuf_for_errors);

@@ -286,6 +286,8 @@ def ipv6_extensions(f):
         segleft=1, addresses=['2001:db8::7']) / u, 'ip_extension'
     yield 'hop-by-hop not first', f.ip6() / IPv6ExtHdrDestOpt() / IPv6ExtHdrHopByHop() / u, \
         'ip_extension'
+    yield 'UDP behind more headers than are looked at', f.ip6() / IPv6ExtHdrDestOpt(
+        options=[PadN(optdata=b'\0' * 68)]) / u, 'ip_extension'
     yield 'header longer than the packet', f.ip6(nh=60) / (b'\x11\xff' + b'\0' * 14), 'ip_extension'
     yield 'header cut after one byte', f.ip6(nh=60) / b'\x11', 'ip_extension'
     yield 'option longer than its header', f.ip6(nh=60) / (b'\x11\x00\x1e\x40' + b'\0' * 4 + bytes(

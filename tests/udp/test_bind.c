@@ -257,6 +257,7 @@ test_bad_addresses(void)
 		{AF_INET, false, AF_INET, TU_US, TU_PEER, 15},
 		{AF_INET, false, AF_INET6, TU_US6, TU_PEER6, 0},
 		{AF_INET, false, AF_INET6, "::", "::1", 0},
+		{AF_INET, false, AF_INET, "255.255.255.255", TU_PEER, 0},
 		{AF_INET6, false, AF_INET6, TU_US6, TU_PEER6, 16},
 		{AF_INET6, false, AF_INET6, TU_US6, TU_PEER6, 23},
 		{AF_INET6, false, AF_INET6, TU_US6, TU_PEER6, 24},
@@ -287,6 +288,20 @@ test_bad_addresses(void)
 		CHECK_EQ(ours, kernel);
 		pair_close(&p);
 	}
+}
+
+/* The broadcast address of a prefix, which a kernel's loopback does not have. */
+static void
+test_broadcast(void)
+{
+	struct sl_udp_sock_conf conf = {.family = AF_INET, .slots = 16};
+	struct sl_udp_sock *s;
+
+	REQUIRE(sl_udp_socket(tu_udp, &conf, &s) == 0);
+	CHECK_EQ(tu_bind(s, "198.18.1.255", 5000), -EADDRNOTAVAIL);
+	CHECK_EQ(tu_bind(s, "198.18.0.255", 5000), 0);
+	CHECK_EQ(tu_connect(s, "198.18.0.255", 7777), -EACCES);
+	sl_udp_close(s, 0);
 }
 
 /* A second bind, an ephemeral port, the name of each state. */
@@ -421,6 +436,7 @@ main(int argc, char **argv)
 	SL_TEST_RUN(test_every_pair);
 	SL_TEST_RUN(test_connected);
 	SL_TEST_RUN(test_bad_addresses);
+	SL_TEST_RUN(test_broadcast);
 	SL_TEST_RUN(test_names);
 	SL_TEST_RUN(test_socket_limit);
 	SL_TEST_RUN(test_socket_arguments);

@@ -4,6 +4,7 @@
 
 /* Errors that come from elsewhere: ICMP's, and those of an earlier call. One thread. */
 #include <sys/mman.h>
+#include <sys/uio.h>
 
 #include "udp_msgs.h"
 
@@ -36,6 +37,45 @@ icmp_error(uint8_t type, uint8_t code, uint16_t from)
 	sum = (uint16_t)~rte_raw_cksum(icmp, 36);
 	memcpy(icmp + 2, &sum, sizeof(sum));
 	tu_input(&m, 1);
+}
+
+/* A guarded socket writes each message's length through here, when the message is sent: the place for
+ * what happens in the middle of a call. */
+static int hit_in; /* writes until an ICMP error comes; 0: none does */
+
+ssize_t __real_process_vm_writev(pid_t pid, const struct iovec *from, unsigned long nfrom,
+	const struct iovec *to, unsigned long nto, unsigned long flags);
+ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *from, unsigned long nfrom,
+	const struct iovec *to, unsigned long nto, unsigned long flags);
+
+ssize_t
+__wrap_process_vm_writev(pid_t pid, const struct iovec *from, unsigned long nfrom,
+	const struct iovec *to, unsigned long nto, unsigned long flags)
+{
+	if (hit_in != 0 && --hit_in == 0)
+		icmp_error(3, 3, PORT);
+	return __real_process_vm_writev(pid, from, nfrom, to, nto, flags);
+}
+
+/* An error that comes between two messages of a call is met by the next call, once. */
+static void
+test_error_within_sendmmsg(void)
+{
+	struct sl_udp_sock_conf conf = {.family = AF_INET, .guarded = true, .slots = 16};
+	struct sl_udp_sock *s;
+
+	REQUIRE(sl_udp_socket(tu_udp, &conf, &s) == 0);
+	REQUIRE(tu_bind(s, TU_US, PORT) == 0);
+	REQUIRE(tu_connect(s, TU_PEER, 7777) == 0);
+	for (int after = 1; after <= 4; after++) {
+		reset();
+		hit_in = after;
+		CHECK_EQ(sl_udp_sendmmsg(s, 0, msgs, 4, 0), after);
+		CHECK_EQ(sl_udp_sendmmsg(s, 0, msgs, 4, 0), -ECONNREFUSED);
+		CHECK_EQ(sl_udp_sendmmsg(s, 0, msgs, 4, 0), 4);
+		tu_drain();
+	}
+	sl_udp_close(s, 0);
 }
 
 static void
@@ -130,6 +170,7 @@ all(uint16_t workers)
 	tu_stack(workers, tu_pool);
 	SL_TEST_RUN(test_icmp_errors);
 	SL_TEST_RUN(test_error_slots);
+	SL_TEST_RUN(test_error_within_sendmmsg);
 	SL_TEST_RUN(tu_stack_end);
 }
 

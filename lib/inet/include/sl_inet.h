@@ -148,8 +148,9 @@ int sl_inet_port_add(struct sl_inet *inet, const struct sl_inet_port_conf *conf)
  * duplicate address detection (one probe, one second, RFC 4862) has heard no objection.
  *
  * @param prefix  on-link prefix length, 0..32 or 0..128
- * @return        0; -ENODEV; -EEXIST; -ENOSPC beyond SL_INET_ADDRS_MAX; -EINVAL for a multicast or
- *                unspecified address
+ * @return        0; -ENODEV; -EEXIST; -ENOSPC beyond SL_INET_ADDRS_MAX; -EINVAL for an address that no
+ *                host has on a link: multicast, unspecified, loopback, 0/8, the broadcast address
+ *                of its own prefix
  * Caller: control path.
  */
 int sl_inet_addr_add(struct sl_inet *inet, uint16_t port_id, const struct sl_addr *addr,
@@ -158,10 +159,19 @@ int sl_inet_addr_add(struct sl_inet *inet, uint16_t port_id, const struct sl_add
 /** Is addr one of ours and usable (not in duplicate detection)? Caller: any thread. */
 bool sl_inet_addr_is_local(const struct sl_inet *inet, const struct sl_addr *addr);
 
+/** Is addr an IPv4 broadcast address: 255.255.255.255, or that of a port's prefix? Caller: any thread. */
+bool sl_inet_addr_is_broadcast(const struct sl_inet *inet, const struct sl_addr *addr);
+
 /** Did duplicate detection find addr in use by another host? Caller: any thread. */
 bool sl_inet_addr_is_duplicate(const struct sl_inet *inet, const struct sl_addr *addr);
 
-/** Send what no prefix covers to `gateway` on that port. 0; -ENODEV; -EINVAL for a bad address. */
+/**
+ * Send what no prefix covers to `gateway` on that port.
+ *
+ * @return   0; -ENODEV; -ENOMEM; -EINVAL for an address that no host has, or that is ours;
+ *           -ENETUNREACH if it is in none of the port's prefixes, nor link-local
+ * Caller: control path, after the addresses are added.
+ */
 int sl_inet_gateway_set(struct sl_inet *inet, uint16_t port_id, const struct sl_addr *gateway)
 	SL_MUST_CHECK;
 

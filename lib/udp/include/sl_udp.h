@@ -109,8 +109,8 @@ void sl_udp_close(struct sl_udp_sock *s, uint16_t worker);
 /**
  * Bind, as bind(2): a port of 0 picks a free one from 32768..60999.
  *
- * @return   0; -EINVAL already bound or bad length; -EAFNOSUPPORT; -EADDRNOTAVAIL not a local
- *           address; -EADDRINUSE
+ * @return   0; -EINVAL already bound or bad length; -EAFNOSUPPORT; -EADDRNOTAVAIL neither a
+ *           local nor a group or broadcast address; -EADDRINUSE
  * Caller: any thread; takes the layer's lock.
  */
 int sl_udp_bind(struct sl_udp_sock *s, const struct sockaddr *addr, socklen_t len) SL_MUST_CHECK;
@@ -119,7 +119,8 @@ int sl_udp_bind(struct sl_udp_sock *s, const struct sockaddr *addr, socklen_t le
  * Connect, as connect(2): only datagrams from that peer are received from now on; what is queued
  * stays. AF_UNSPEC disconnects. Binds first if need be.
  *
- * @return   0; -EINVAL; -EAFNOSUPPORT; -ENETUNREACH; -EADDRINUSE the 4-tuple is taken; -ENOSPC
+ * @return   0; -EINVAL; -EAFNOSUPPORT; -ENETUNREACH; -EACCES a broadcast address;
+ *           -EADDRINUSE the 4-tuple is taken; -ENOSPC
  * Caller: any thread; takes the layer's lock.
  */
 int sl_udp_connect(struct sl_udp_sock *s, const struct sockaddr *addr, socklen_t len)
