@@ -11,6 +11,7 @@
 #include <rte_udp.h>
 
 #include "sl_test.h"
+#include "sl_test_eal.h"
 
 #include "bench.h"
 #include "hist.h"
@@ -172,13 +173,7 @@ loop_refuses_every_bad_bit(void)
 int
 main(void)
 {
-	char prefix[64];
-	char *args[] = {(char[]){"test"}, (char[]){"--no-huge"}, (char[]){"-m"}, (char[]){"64"},
-		(char[]){"--no-pci"}, (char[]){"--no-telemetry"}, (char[]){"-l"}, (char[]){"0"},
-		prefix};
-
-	snprintf(prefix, sizeof(prefix), "--file-prefix=bench-parts-%d", (int)getpid());
-	REQUIRE(rte_eal_init((int)SL_COUNT_OF(args), args) >= 0);
+	REQUIRE(test_eal_start("bench-parts", "-l 0") >= 0);
 	pool = rte_pktmbuf_pool_create("pool", 127, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
 	REQUIRE(pool != NULL);
 	SL_TEST_RUN(quantiles_within_a_step);

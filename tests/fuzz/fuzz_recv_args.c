@@ -18,6 +18,7 @@
 #include <rte_eal.h>
 #include <rte_mbuf.h>
 
+#include "sl_test_eal.h"
 #include "udp_priv.h"
 
 #define MBUFS 255u
@@ -57,16 +58,10 @@ byte(struct input *in)
 static void
 setup(void)
 {
-	static char prefix[64];
-	char *argv[] = {(char *)(uintptr_t)"fuzz_recv_args", (char *)(uintptr_t)"--no-huge",
-		(char *)(uintptr_t)"-m", (char *)(uintptr_t)"64", (char *)(uintptr_t)"--no-pci",
-		(char *)(uintptr_t)"--no-telemetry", (char *)(uintptr_t)"-l",
-		(char *)(uintptr_t)"0", (char *)(uintptr_t)"--log-level=lib.eal:error", prefix};
 	struct sl_inet_conf ic = {.workers = 1};
 	struct sl_udp_conf uc = {.sockets = 4};
 
-	snprintf(prefix, sizeof(prefix), "--file-prefix=fuzzrecv%d", (int)getpid());
-	MUST(rte_eal_init((int)SL_COUNT_OF(argv), argv) >= 0);
+	MUST(test_eal_start("fuzz-recv", "-l 0 --log-level=lib.eal:error") >= 0);
 	pool = rte_pktmbuf_pool_create("fuzz", MBUFS, 0, 0, 512, SOCKET_ID_ANY);
 	good = mmap(NULL, 2 * AREA, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	MUST(pool != NULL && good != MAP_FAILED);

@@ -25,6 +25,7 @@
 
 #include "sl_inet.h"
 #include "sl_test.h"
+#include "sl_test_eal.h"
 #include "sl_test_pool.h"
 
 #define T_UNUSED __attribute__((unused))
@@ -105,20 +106,10 @@ clock_ns(void *arg)
 static inline int
 t_init(const char *argv0)
 {
-	char prefix[32];
-	const char *args[] = {argv0, "--no-huge", "-m", "256", "--no-pci", "--no-telemetry", "-l",
-		"0", prefix, "--log-level=error", "--vdev=net_null0", "--vdev=net_ring0"};
-	static char text[SL_COUNT_OF(args)][64];
-	char *argv[SL_COUNT_OF(args) + 1] = {NULL};
 	struct rte_ether_addr mac;
 	struct rte_eth_conf conf = {0};
 
-	snprintf(prefix, sizeof(prefix), "--file-prefix=inet_test_%d", (int)getpid());
-	for (size_t i = 0; i < SL_COUNT_OF(args); i++) {
-		snprintf(text[i], sizeof(text[i]), "%s", args[i]);
-		argv[i] = text[i];
-	}
-	REQUIRE(rte_eal_init((int)SL_COUNT_OF(args), argv) >= 0);
+	REQUIRE(test_eal_start(argv0, "-l 0 --vdev=net_null0 --vdev=net_ring0 --log-level=error") >= 0);
 	t_pool = rte_pktmbuf_pool_create_by_ops(
 		"test", T_POOL, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, 0, TEST_POOL_OPS_TSAN);
 	REQUIRE(t_pool != NULL);

@@ -29,6 +29,7 @@
 
 #include "sl_errno.h"
 #include "sl_inet.h"
+#include "sl_test_eal.h"
 
 #define MAX_ADDRS 8
 #define MAX_OPEN 8
@@ -368,16 +369,12 @@ parse(struct probe *p, int argc, char **argv)
 static void
 eal_start(const struct probe *p)
 {
-	char vdev[512], prefix[64];
-	char *args[] = {(char *)"inet_probe", (char *)"--no-huge", (char *)"-m", (char *)"256",
-		(char *)"--no-pci", (char *)"--no-telemetry", (char *)"-l", (char *)"0", prefix,
-		vdev, (char *)"--log-level=error",
-		/* It asks for qdiscs that a kernel may lack, and does without. */
-		(char *)"--log-level=pmd.net.tap:critical"};
+	char more[512];
 
-	snprintf(vdev, sizeof(vdev), "--vdev=%s", p->vdev);
-	snprintf(prefix, sizeof(prefix), "--file-prefix=probe%d", (int)getpid());
-	if (rte_eal_init((int)SL_COUNT_OF(args), args) < 0)
+	/* The tap driver asks for qdiscs that a kernel may lack, and does without. */
+	snprintf(more, sizeof(more), "-l 0 --log-level=error --log-level=pmd.net.tap:critical --vdev=%s",
+		p->vdev);
+	if (test_eal_start("probe", more) < 0)
 		die("EAL", sl_rte_error());
 }
 

@@ -25,6 +25,7 @@
 #include "sl_inet.h"
 #include "sl_shared.h"
 #include "sl_test.h"
+#include "sl_test_eal.h"
 #include "sl_test_pool.h"
 #include "sl_udp.h"
 
@@ -234,24 +235,16 @@ what_a_small_queue_refuses_is_counted(void)
 static int
 eal_start(void)
 {
-	static char text[] = "test --no-huge -m 256 --no-pci --no-telemetry --vdev net_null0 --lcores";
-	char *args[16], lcores[48], prefix[48];
-	int cpu[2] = {-1, -1}, count = 0, n = 0;
+	char more[64];
+	int cpu[2] = {-1, -1}, count = 0;
 	cpu_set_t cpus;
 
 	REQUIRE(sched_getaffinity(0, sizeof(cpus), &cpus) == 0);
 	for (int i = 0; i < CPU_SETSIZE && count < 2; i++)
 		if (CPU_ISSET(i, &cpus))
 			cpu[count++] = i;
-	snprintf(lcores, sizeof(lcores), "0@%d,1@%d", cpu[0], cpu[count - 1]);
-	for (char *word = strtok(text, " "); word != NULL; word = strtok(NULL, " "))
-		args[n++] = word;
-	args[n++] = lcores;
-	/* Another program of DPDK's may run on this machine. */
-	snprintf(prefix, sizeof(prefix), "--file-prefix=test_many%d", (int)getpid());
-	args[n++] = prefix;
-	args[n] = NULL;
-	return rte_eal_init(n, args);
+	snprintf(more, sizeof(more), "--vdev net_null0 --lcores 0@%d,1@%d", cpu[0], cpu[count - 1]);
+	return test_eal_start("test-many", more);
 }
 
 int

@@ -33,6 +33,7 @@
 
 #include "sl_inet.h"
 #include "sl_test.h"
+#include "sl_test_eal.h"
 #include "sl_udp.h"
 
 #define TU_US "198.18.0.2"
@@ -69,16 +70,7 @@ tu_addr(const char *text)
 static inline void
 tu_eal(const char *path)
 {
-	const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
-	char prefix[128];
-	char *argv[] = {(char *)(uintptr_t)name, (char *)(uintptr_t)"--no-huge",
-		(char *)(uintptr_t)"-m", (char *)(uintptr_t)"256", (char *)(uintptr_t)"--no-pci",
-		(char *)(uintptr_t)"--no-telemetry", (char *)(uintptr_t)"-l",
-		(char *)(uintptr_t)"0", prefix, (char *)(uintptr_t)"--vdev=net_ring0",
-		(char *)(uintptr_t)"--log-level=lib.eal:error"};
-
-	snprintf(prefix, sizeof(prefix), "--file-prefix=%s%d", name, (int)getpid());
-	REQUIRE(rte_eal_init((int)SL_COUNT_OF(argv), argv) >= 0);
+	REQUIRE(test_eal_start(path, "-l 0 --vdev=net_ring0 --log-level=lib.eal:error") >= 0);
 	REQUIRE(rte_eth_dev_count_avail() == 1);
 	tu_pool = rte_pktmbuf_pool_create("tu_pool", TU_MBUFS, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, -1);
 	tu_small = rte_pktmbuf_pool_create("tu_small", 8, 0, 0, 256, -1);

@@ -7,6 +7,7 @@
 #include <rte_mbuf.h>
 
 #include "sl_test.h"
+#include "sl_test_eal.h"
 
 #include "sl_udpq_mbuf.h"
 
@@ -147,13 +148,7 @@ shared_packet_stays(void)
 int
 main(void)
 {
-	char prefix[64];
-	char *args[] = {(char[]){"test"}, (char[]){"--no-huge"}, (char[]){"-m"}, (char[]){"64"},
-		(char[]){"--no-pci"}, (char[]){"--no-telemetry"}, (char[]){"-l"}, (char[]){"0"},
-		prefix};
-
-	snprintf(prefix, sizeof(prefix), "--file-prefix=udpq-mbuf-%d", (int)getpid());
-	REQUIRE(rte_eal_init((int)SL_COUNT_OF(args), args) >= 0);
+	REQUIRE(test_eal_start("udpq-mbuf", "-l 0") >= 0);
 	pool = rte_pktmbuf_pool_create("pool", POOL_SIZE, 0, 0, 2048, SOCKET_ID_ANY);
 	other = rte_pktmbuf_pool_create("other", POOL_SIZE, 0, 0, 2048, SOCKET_ID_ANY);
 	REQUIRE(pool != NULL && other != NULL);

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Sluice developers
+ */
+#ifndef SL_TEST_EAL_H
+#define SL_TEST_EAL_H
+
+/**
+ * @file
+ * EAL as tests want it: no hugepages, no devices but those named, a file prefix that no other program
+ * has, and nothing left in the file system.
+ */
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_eal.h>
+
+#define TEST_EAL_ARGS_MAX 32
+
+static char test_eal_dir[256];
+
+/* EAL removes no more than its mappings; its folder of locks and sockets stays. */
+static void
+test_eal_remove(void)
+{
+	int dir = open(test_eal_dir, O_RDONLY | O_DIRECTORY);
+	DIR *d = dir < 0 ? NULL : fdopendir(dir);
+	const struct dirent *e;
+
+	while (d != NULL && (e = readdir(d)) != NULL) {
+		if (e->d_name[0] != '.')
+			unlinkat(dir, e->d_name, 0);
+	}
+	if (d != NULL)
+		closedir(d);
+	rmdir(test_eal_dir);
+}
+
+/**
+ * Start EAL; call once.
+ *
+ * @param name   of the program, or its path: begins the file prefix
+ * @param more   further arguments, one space between two: "-l 0 --vdev=net_null0"; lcores are among them
+ * @return       as rte_eal_init. What it made is removed at exit.
+ */
+static inline int
+test_eal_start(const char *name, const char *more)
+{
+	/* EAL keeps pointers into the words, and may write into them. */
+	static char text[1024], prefix[128];
+	char *args[TEST_EAL_ARGS_MAX], *save = NULL;
+	const char *slash = strrchr(name, '/');
+	int n = 0, ret;
+
+	snprintf(prefix, sizeof(prefix), "--file-prefix=%s-%d", slash != NULL ? slash + 1 : name,
+		(int)getpid());
+	snprintf(text, sizeof(text), "test --no-huge -m 256 --no-pci --no-telemetry %s", more);
+	for (char *word = strtok_r(text, " ", &save); word != NULL && n < TEST_EAL_ARGS_MAX - 2;
+		word = strtok_r(NULL, " ", &save))
+		args[n++] = word;
+	args[n++] = prefix;
+	args[n] = NULL;
+	ret = rte_eal_init(n, args);
+	if (ret >= 0) {
+		snprintf(test_eal_dir, sizeof(test_eal_dir), "%s", rte_eal_get_runtime_dir());
+		atexit(test_eal_remove);
+	}
+	return ret;
+}
+
+#endif
