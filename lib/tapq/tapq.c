@@ -13,8 +13,10 @@
 #define SHARE_DEFAULT 4096u
 #define SHARE_MIN 256u
 
-/* A feeder that is put off its core in the middle of an append holds nobody up. */
-#define QUEUE_FLAGS (RING_F_EXACT_SZ | RING_F_MP_RTS_ENQ | RING_F_MC_RTS_DEQ)
+/* Locks in place of the ring's own modes for many: those hand an index from one to the next with a
+ * relaxed wait or read the other side's as a plain word, so that a taker is not ordered behind all
+ * whose packets it takes. */
+#define QUEUE_FLAGS (RING_F_EXACT_SZ | RING_F_SP_ENQ | RING_F_SC_DEQ)
 
 static int
 conf_check(const struct sl_tapq_conf *conf, uint32_t share)
@@ -28,16 +30,13 @@ conf_check(const struct sl_tapq_conf *conf, uint32_t share)
 	return 0;
 }
 
-/* Twice the depth: while one taker is put off its core, what others took beside it does not count
- * as free yet, up to an eighth of the ring. */
 static struct rte_ring *
 queue_create(uint32_t depth)
 {
-	uint32_t slots = 2 * depth + 16;
-	ssize_t bytes = rte_ring_get_memsize(rte_align32pow2(slots + 1));
+	ssize_t bytes = rte_ring_get_memsize(rte_align32pow2(depth + 1));
 	struct rte_ring *ring = aligned_alloc(SL_CACHE_LINE, (size_t)bytes);
 
-	if (ring != NULL && rte_ring_init(ring, "tapq", slots, QUEUE_FLAGS) != 0) {
+	if (ring != NULL && rte_ring_init(ring, "tapq", depth, QUEUE_FLAGS) != 0) {
 		free(ring);
 		ring = NULL;
 	}
@@ -119,16 +118,22 @@ sl_tapq_feed_burst(
 	built = sl_tapq_build_burst(q, worker, r, m, (uint16_t)room, call);
 	if (built < room)
 		sl_fetch_add_relaxed(&q->room, room - built);
-	if (built > 0)
+	if (built > 0) {
+		rte_spinlock_lock(&q->append_lock);
 		SL_ASSERT(rte_ring_enqueue_bulk(q->ring, (void **)m, built, NULL) == built);
+		rte_spinlock_unlock(&q->append_lock);
+	}
 	return built;
 }
 
 uint16_t
 sl_tapq_take_burst(struct sl_tapq *q, struct rte_mbuf **m, uint16_t n)
 {
-	uint16_t taken = (uint16_t)rte_ring_dequeue_burst(q->ring, (void **)m, n, NULL);
+	uint16_t taken;
 
+	rte_spinlock_lock(&q->take_lock);
+	taken = (uint16_t)rte_ring_dequeue_burst(q->ring, (void **)m, n, NULL);
+	rte_spinlock_unlock(&q->take_lock);
 	if (taken > 0)
 		sl_fetch_add_relaxed(&q->room, (uint32_t)taken);
 	return taken;

@@ -5,6 +5,7 @@
 #define TAPQ_PRIV_H
 
 #include <rte_ring.h>
+#include <rte_spinlock.h>
 
 #include "sl_tapq.h"
 
@@ -20,6 +21,12 @@ struct sl_tapq {
 	struct sl_tapq_conf conf; /* (c) */
 	struct rte_ring *ring;	  /* (c) NULL without a queue */
 	struct tapq_feeder *feeder;
+
+	/* Each held for one burst's move into or out of the queue, never while packets are built. */
+	rte_spinlock_t append_lock SL_CACHE_ALIGNED;
+	uint8_t guard_append[SL_CACHE_GUARD];
+	rte_spinlock_t take_lock SL_CACHE_ALIGNED;
+	uint8_t guard_take[SL_CACHE_GUARD];
 
 	/* (a) packets that may still be built for the queue */
 	uint32_t room SL_CACHE_ALIGNED;
