@@ -14,11 +14,13 @@
 static void
 chunk_free(void *addr, void *opaque)
 {
+	struct frag_chunk *k = opaque;
+
 	(void)addr;
 	/* FR1: a count that reads 1 is taken down with a relaxed load and store there. The fence
 	 * makes that load an acquire: what the other holders did with their bytes is over. */
-	sl_fence_seq_cst();
-	frag_chunk_back(opaque);
+	sl_fence_acquire(&k->shared.refcnt);
+	frag_chunk_back(k);
 }
 
 /* I/O address of memory that is one piece there too, or RTE_BAD_IOVA. */

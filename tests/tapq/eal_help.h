@@ -12,6 +12,8 @@
 #include <rte_eal.h>
 
 #include "sl_frag_mbuf.h"
+#include "sl_test_eal.h"
+#include "sl_test_pool.h"
 #include "tapq_priv.h"
 #include "vring/driver.h"
 
@@ -21,19 +23,16 @@ static uint32_t chunk_size; /* of the next tapq_open; 0: the mode's default */
 static inline void
 eal_start(void)
 {
-	char prefix[64];
 	cpu_set_t cpus;
-	char *args[] = {(char *)"test_tapq", (char *)"--no-huge", (char *)"-m", (char *)"256",
-		(char *)"--no-pci", (char *)"--no-telemetry", (char *)"-l", (char *)"0",
-		(char *)"--log-level=3", (char *)"--file-prefix", prefix};
 
 	REQUIRE(pthread_getaffinity_np(pthread_self(), sizeof(cpus), &cpus) == 0);
-	snprintf(prefix, sizeof(prefix), "sl_tapq_%d", (int)getpid());
-	REQUIRE(rte_eal_init(SL_COUNT_OF(args), args) >= 0);
+	REQUIRE(test_eal_start("tapq", "-l 0 --log-level=3") >= 0);
 	/* EAL tied this thread to one core; those that it starts are to run side by side. */
 	REQUIRE(pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus) == 0);
-	headers = rte_pktmbuf_pool_create("headers", 4095, 0, 0, 0, SOCKET_ID_ANY);
-	large = rte_pktmbuf_pool_create("large", 255, 0, 0, 128 + 2048, SOCKET_ID_ANY);
+	headers = rte_pktmbuf_pool_create_by_ops(
+		"headers", 4095, 0, 0, 0, SOCKET_ID_ANY, TEST_POOL_OPS_TSAN);
+	large = rte_pktmbuf_pool_create_by_ops(
+		"large", 255, 0, 0, 128 + 2048, SOCKET_ID_ANY, TEST_POOL_OPS_TSAN);
 	REQUIRE(headers != NULL && large != NULL);
 }
 

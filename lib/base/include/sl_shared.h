@@ -75,6 +75,37 @@ sl_fence_seq_cst(void)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
+#ifdef __SANITIZE_THREAD__
+#define SL_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SL_TSAN 1
+#endif
+#endif
+#ifdef SL_TSAN
+/* It does not understand fences and is told. */
+#ifdef __cplusplus
+extern "C"
+#endif
+	void
+	__tsan_acquire(void *p);
+#endif
+
+/**
+ * Make an acquire of a relaxed load of *p that a library did for us: what was stored before the matching
+ * release is visible afterwards.
+ */
+static inline void
+sl_fence_acquire(void *p)
+{
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+#ifdef SL_TSAN
+	__tsan_acquire(p);
+#else
+	(void)p;
+#endif
+}
+
 /**
  * Keep the compiler from reading peer-shared memory a second time: values copied out before this
  * point stay the values that are used after it.
