@@ -83,12 +83,13 @@ sl_fence_seq_cst(void)
 #endif
 #endif
 #ifdef SL_TSAN
-/* It does not understand fences and is told. */
-#ifdef __cplusplus
-extern "C"
-#endif
-	void
-	__tsan_acquire(void *p);
+SL_BEGIN_DECLS
+void __tsan_acquire(void *p);
+SL_END_DECLS
+/* It does not understand fences, and is told. */
+#define SL_TSAN_ACQUIRE(p) __tsan_acquire(p)
+#else
+#define SL_TSAN_ACQUIRE(p) ((void)(p))
 #endif
 
 /**
@@ -99,11 +100,7 @@ static inline void
 sl_fence_acquire(void *p)
 {
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-#ifdef SL_TSAN
-	__tsan_acquire(p);
-#else
-	(void)p;
-#endif
+	SL_TSAN_ACQUIRE(p);
 }
 
 /**
