@@ -15,6 +15,7 @@ import os
 import random
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -225,6 +226,54 @@ def run_ends(cases, bench):
         assert p.returncode == 2 and out == '' and 'hung up' in err and err.count('\n') == 1, err
 
 
+def telemetry(prefix, command):
+    """What a program with that file prefix answers."""
+    path = f'/var/run/dpdk/{prefix}/dpdk_telemetry.v2'
+    end = time.monotonic() + r.PATIENCE_S
+    while True:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+            try:
+                s.connect(path)
+                s.recv(4096)  # what it says of itself
+                s.send(command.encode())
+                answer = json.loads(s.recv(1 << 16))[command]
+            except (FileNotFoundError, ConnectionRefusedError):
+                answer = None
+        if answer:
+            return answer
+        assert time.monotonic() < end, f'no answer to {command}'
+        time.sleep(0.05)
+
+
+def run_telemetry(cases, bench):
+    """A packet socket over a null port, and a port of net_pktring, in one process."""
+    prefix = f'{bench.rig.tag}ntel'
+    with cases('telemetry: /sluice/packet and /sluice/pktring'):
+        p = bench.rig.run(bench.b, bench.program, '--no-huge', '-m', '256', '--no-pci', '-l', '0',
+                          '--log-level=*:error', f'--file-prefix={prefix}', '-d', bench.rig.plugin,
+                          '--vdev=net_null0', f'--vdev=net_pktring0,path={bench.path}', '--', '-c', '0',
+                          '--version', '3', '--loss', stdout=subprocess.DEVNULL)
+        end = time.monotonic() + r.PATIENCE_S
+        (one,) = telemetry(prefix, '/sluice/packet').values()
+        while not one.get('tx_packets') and time.monotonic() < end:
+            (one,) = telemetry(prefix, '/sluice/packet').values()
+        assert (one['type'], one['ifindex'], one['running'], one['loss']) == ('raw', 1, 0, 1), one
+        assert one['tx_ring']['version'] == 3 and one['tx_ring']['frame_nr'] >= 1024, one
+        assert 'rx_ring' not in one and one['tx_bad'] == 0 and one['tx_packets'] > 0, one
+        (port,) = telemetry(prefix, '/sluice/pktring').values()
+        assert (port['path'], port['queues'], port['copy'], port['clients']) == (bench.path, 1, 0, 0), port
+        client = bench.client(2, rx=256)
+        (port,) = telemetry(prefix, '/sluice/pktring').values()
+        # The answer to a hello may be there a moment before the counters are.
+        while port['clients'] == 0 and time.monotonic() < end:
+            (port,) = telemetry(prefix, '/sluice/pktring').values()
+        assert (port['clients'], port['accepted'], port['refused']) == (1, 1, 0), port
+        client.close()
+        p.send_signal(signal.SIGINT)
+        assert p.wait(timeout=r.PATIENCE_S) == 0
+        shutil.rmtree(f'/var/run/dpdk/{prefix}', ignore_errors=True)
+
+
 def run(cases, rig):
     print(f'     seed {SEED}')
     bench = Bench(rig)
@@ -233,6 +282,7 @@ def run(cases, rig):
         run_tap(cases, bench)
         run_two_rings(cases, bench)
         run_ends(cases, bench)
+        run_telemetry(cases, bench)
     finally:
         shutil.rmtree(bench.folder)
 
