@@ -4,8 +4,11 @@
 
 /*
  * txring: frames from a transmit ring into a null port, against the plain way (take an mbuf, copy
- * the frame, rte_eth_tx_burst), and against the host kernel's ring on a veth pair of its own. Each
- * side copies every frame once. Packets in a second.
+ * the frame, rte_eth_tx_burst), and against the host kernel's ring on a veth pair of its own.
+ * Packets in a second. In the cases named by a size alone every side copies each frame once, the
+ * ring's client into its slot. In "/in-place" frames are made in the slots once, and requested
+ * again and again, as generators do; an mbuf is another one each time, so that side copies all the
+ * same.
  */
 #include <errno.h>
 #include <net/if.h>
@@ -26,11 +29,11 @@
 
 #define BURST 32u
 #define MTU 9000u
-#define FRAMES 128u
-#define FRAME_SIZE 16384u
+#define FRAMES 64u
 #define VERSION TPACKET_V2
+#define PAGE 4096u
 
-static uint8_t frame[FRAME_SIZE];
+static uint8_t frame[MTU];
 
 struct ring {
 	uint8_t *addr;
@@ -45,9 +48,20 @@ static struct txring {
 	struct ring ours, kernels;
 	int fd; /* the kernel's socket, -1 for none */
 	uint32_t len;
+	bool in_place;
+	struct tpacket_req req;
 } tx = {.fd = -1};
 
-static const struct tpacket_req request = {FRAME_SIZE * 4, FRAMES / 4, FRAME_SIZE, FRAMES};
+/* One block of frames that are as large as they must be: with a power of two all headers would fall
+ * into a few sets of the caches. */
+static void
+geometry(void)
+{
+	uint32_t size = RTE_ALIGN_CEIL(sl_pktring_hdrlen(VERSION) + tx.len, 64u) | 64;
+
+	tx.req = (struct tpacket_req){RTE_ALIGN_CEIL(size * FRAMES, PAGE), 1, size, 0};
+	tx.req.tp_frame_nr = tx.req.tp_block_size / size;
+}
 
 /* Fill up to BURST free slots. */
 static uint32_t
@@ -56,13 +70,14 @@ fill(struct ring *r)
 	uint32_t n = 0;
 
 	for (; n < BURST; n++) {
-		uint8_t *slot = r->addr + (size_t)r->next * FRAME_SIZE;
+		uint8_t *slot = r->addr + (size_t)r->next * tx.req.tp_frame_size;
 
 		if (!sl_pktring_is_available(VERSION, slot))
 			break;
-		memcpy(slot + sl_pktring_data(VERSION), frame, tx.len);
+		if (!tx.in_place)
+			memcpy(slot + sl_pktring_data(VERSION), frame, tx.len);
 		sl_pktring_request(VERSION, slot, tx.len);
-		r->next = (r->next + 1) % FRAMES;
+		r->next = r->next + 1 < tx.req.tp_frame_nr ? r->next + 1 : 0;
 	}
 	return n;
 }
@@ -131,36 +146,62 @@ from_kernels_ring(void *arg, double seconds)
 }
 
 static int
-ours_open(void)
+net_open(void)
 {
 	struct sl_psock_net_conf conf = {.workers = 1, .pool = tx.pool};
 	struct sl_psock_port_conf port = {.port_id = tx.port_id, .tx_queues = 1};
-	struct sockaddr_ll ll = {.sll_family = AF_PACKET, .sll_ifindex = tx.port_id + 1};
-	int version = VERSION, ret = sl_psock_net_create(&conf, &tx.net);
-	void *addr = NULL;
+	int ret = sl_psock_net_create(&conf, &tx.net);
 
 	if (ret == 0)
 		ret = sl_psock_port_add(tx.net, &port);
-	if (ret == 0)
-		ret = sl_psock_create(tx.net, SOCK_RAW, 0, &tx.s);
+	return ret;
+}
+
+static size_t
+ring_bytes(void)
+{
+	return (size_t)tx.req.tp_block_size * tx.req.tp_block_nr;
+}
+
+static int
+ours_open(void)
+{
+	struct sockaddr_ll ll = {.sll_family = AF_PACKET, .sll_ifindex = tx.port_id + 1};
+	int version = VERSION, ret = sl_psock_create(tx.net, SOCK_RAW, 0, &tx.s);
+	void *addr = NULL;
+
 	if (ret == 0)
 		ret = sl_psock_bind(tx.s, &ll, sizeof(ll), SL_PSOCK_NO_WORKER);
 	if (ret == 0)
 		ret = sl_psock_setsockopt(tx.s, SOL_PACKET, PACKET_VERSION, &version,
 			sizeof(version), SL_PSOCK_NO_WORKER);
 	if (ret == 0)
-		ret = sl_psock_setsockopt(tx.s, SOL_PACKET, PACKET_TX_RING, &request,
-			sizeof(request), SL_PSOCK_NO_WORKER);
+		ret = sl_psock_setsockopt(tx.s, SOL_PACKET, PACKET_TX_RING, &tx.req, sizeof(tx.req),
+			SL_PSOCK_NO_WORKER);
 	if (ret == 0)
-		ret = sl_psock_mmap(tx.s, (size_t)FRAMES * FRAME_SIZE, &addr);
+		ret = sl_psock_mmap(tx.s, ring_bytes(), &addr);
 	tx.ours = (struct ring){.addr = addr};
-	if (ret == 0)
-		sl_psock_worker_online(tx.net, 0);
 	return ret;
 }
 
-/* In a network namespace of this thread's own, which ends with it. Without the right to make one,
- * the side is left out. */
+static void
+ours_close(void)
+{
+	if (tx.ours.addr != NULL)
+		sl_psock_munmap(tx.s, tx.ours.addr, ring_bytes());
+	sl_psock_close(tx.s, SL_PSOCK_NO_WORKER);
+	tx.s = NULL;
+}
+
+/* A veth pair in a network namespace of this thread's own, which ends with it. */
+static bool
+veth_open(void)
+{
+	return unshare(CLONE_NEWNET) == 0 &&
+	       system("ip link add b0 mtu 9000 type veth peer name b1 mtu 9000 && "
+		      "ip link set b0 up && ip link set b1 up") == 0;
+}
+
 static void
 kernels_open(void)
 {
@@ -168,41 +209,83 @@ kernels_open(void)
 	int version = VERSION;
 	void *addr;
 
-	if (unshare(CLONE_NEWNET) != 0 ||
-		system("ip link add b0 mtu 9000 type veth peer name b1 mtu 9000 && "
-		       "ip link set b0 up && ip link set b1 up") != 0)
-		return;
+	tx.kernels = (struct ring){0};
 	tx.fd = sl_sys(socket(AF_PACKET, SOCK_RAW, 0));
 	ll.sll_ifindex = (int)if_nametoindex("b0");
 	if (tx.fd < 0 || bind(tx.fd, (struct sockaddr *)&ll, sizeof(ll)) != 0 ||
 		setsockopt(tx.fd, SOL_PACKET, PACKET_VERSION, &version, sizeof(version)) != 0 ||
-		setsockopt(tx.fd, SOL_PACKET, PACKET_TX_RING, &request, sizeof(request)) != 0)
+		setsockopt(tx.fd, SOL_PACKET, PACKET_TX_RING, &tx.req, sizeof(tx.req)) != 0)
 		return;
-	addr = mmap(
-		NULL, (size_t)FRAMES * FRAME_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, tx.fd, 0);
+	addr = mmap(NULL, ring_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, tx.fd, 0);
 	if (addr != MAP_FAILED)
-		tx.kernels = (struct ring){.addr = addr};
+		tx.kernels.addr = addr;
+}
+
+static void
+kernels_close(void)
+{
+	if (tx.kernels.addr != NULL)
+		munmap(tx.kernels.addr, ring_bytes());
+	if (tx.fd >= 0)
+		close(tx.fd);
+	tx.fd = -1;
+}
+
+/* Frames that stay where they are are made now. */
+static void
+make_in_place(struct ring *r)
+{
+	for (uint32_t i = 0; r->addr != NULL && i < tx.req.tp_frame_nr; i++)
+		memcpy(r->addr + (size_t)i * tx.req.tp_frame_size + sl_pktring_data(VERSION), frame,
+			tx.len);
+}
+
+static int
+size_run(const struct bench_opts *opts, const char *name, double seconds, bool veth)
+{
+	static const struct packet_side side[] = {{"ring", from_ring, NULL},
+		{"mbuf_copy", from_mbufs, NULL}, {"kernel_ring", from_kernels_ring, NULL}};
+	int ret;
+
+	geometry();
+	ret = ours_open();
+	if (veth && ret == 0)
+		kernels_open();
+	if (veth && ret == 0 && tx.kernels.addr == NULL)
+		ret = -EPERM;
+	if (ret == 0) {
+		make_in_place(&tx.ours);
+		make_in_place(&tx.kernels);
+		sl_psock_worker_online(tx.net, 0);
+		ret = packet_sides_run(opts, "txring", name, "pps", seconds, side, veth ? 3 : 2);
+		sl_psock_worker_offline(tx.net, 0);
+	}
+	kernels_close();
+	ours_close();
+	return ret;
 }
 
 static int
 measure(const struct bench_opts *opts)
 {
-	static const struct packet_side side[] = {{"ring", from_ring, NULL},
-		{"mbuf_copy", from_mbufs, NULL}, {"kernel_ring", from_kernels_ring, NULL}};
 	static const struct {
 		const char *name;
 		uint32_t len;
-	} sizes[] = {{"64", 64}, {"1500", 1500}, {"9000", 9000}};
+		bool in_place;
+	} cases[] = {{"64", 64, false}, {"1500", 1500, false}, {"9000", 9000, false},
+		{"64/in-place", 64, true}, {"1500/in-place", 1500, true},
+		{"9000/in-place", 9000, true}};
+	bool veth = veth_open();
 	int ret = 0;
 
-	for (size_t i = 0; i < RTE_DIM(sizes) && ret == 0; i++) {
-		if (!bench_wanted(opts, sizes[i].name))
+	for (size_t i = 0; i < RTE_DIM(cases) && ret == 0; i++) {
+		if (!bench_wanted(opts, cases[i].name))
 			continue;
-		tx.len = sizes[i].len;
-		ret = packet_sides_run(opts, "txring", sizes[i].name, "pps",
-			opts->seconds / RTE_DIM(sizes), side, tx.kernels.addr != NULL ? 3 : 2);
+		tx.len = cases[i].len;
+		tx.in_place = cases[i].in_place;
+		ret = size_run(opts, cases[i].name, opts->seconds / RTE_DIM(cases), veth);
 	}
-	if (tx.kernels.addr == NULL)
+	if (!veth)
 		packet_skip(opts, "txring", "kernel_ring", "needs CAP_NET_ADMIN and CAP_NET_RAW");
 	return ret;
 }
@@ -217,19 +300,12 @@ run(const struct bench_opts *opts)
 	memset(frame, 0xff, 12);
 	frame[12] = 0x88;
 	frame[13] = 0xb5;
-	ret = ours_open();
-	if (ret == 0) {
-		kernels_open();
+	ret = net_open();
+	if (ret == 0)
 		ret = measure(opts);
-		sl_psock_worker_offline(tx.net, 0);
-		sl_psock_munmap(tx.s, tx.ours.addr, (size_t)FRAMES * FRAME_SIZE);
-	}
-	sl_psock_close(tx.s, SL_PSOCK_NO_WORKER);
 	if (sl_psock_net_destroy(tx.net) != 0)
 		ret = -EPROTO;
 	packet_port_close(tx.port_id, tx.pool);
-	if (tx.fd >= 0)
-		close(tx.fd);
 	return ret;
 }
 

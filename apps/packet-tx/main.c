@@ -100,9 +100,9 @@ lengthen(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "-s") == 0)
-			argv[i] = (char *)(uintptr_t)"--size";
+			argv[i] = (char *)(uintptr_t) "--size";
 		else if (strcmp(argv[i], "-c") == 0)
-			argv[i] = (char *)(uintptr_t)"--count";
+			argv[i] = (char *)(uintptr_t) "--count";
 	}
 }
 
@@ -128,6 +128,19 @@ frame_make(uint8_t *frame, uint32_t size)
 		frame[i] = (uint8_t)i;
 }
 
+/* Where the ring lives, as it was asked for. */
+static const char *
+place(const struct tx_conf *c)
+{
+	static char text[64];
+
+	if (c->server == NULL && c->iface == NULL)
+		return "port 0";
+	snprintf(text, sizeof(text), "%s %s", c->server != NULL ? "--server" : "--iface",
+		c->server != NULL ? c->server : c->iface);
+	return text;
+}
+
 static void
 flush(const struct tx_backend *b, const struct tx_conf *c, struct result *r)
 {
@@ -136,8 +149,13 @@ flush(const struct tx_backend *b, const struct tx_conf *c, struct result *r)
 	r->calls++;
 	if (ret == -EAGAIN || ret == -ENOBUFS || ret == -EINTR)
 		r->again++;
+	else if (ret == -EPIPE)
+		app_fail("--server %s: the server has hung up", c->server);
+	else if (ret == -EMSGSIZE)
+		app_fail("-s %u: %s takes no frames of this size: %s", c->size, place(c),
+			sl_strerror(ret));
 	else if (ret != 0)
-		app_fail("send: %s", ret == -EPIPE ? "the server has hung up" : sl_strerror(ret));
+		app_fail("%s: send: %s", place(c), sl_strerror(ret));
 }
 
 /* Until every slot has come back. */

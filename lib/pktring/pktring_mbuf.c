@@ -9,36 +9,150 @@
 #include "sl_pktring_mbuf.h"
 
 /* The last reference to a slot's bytes is gone. */
-static void
-slot_freed(void *addr, void *opaque)
+static inline void
+slot_freed(int version, struct tx_record *record)
 {
-	struct tx_record *record = opaque;
-
-	(void)addr;
 	if (SL_UNLIKELY(record->unsent))
 		return;
 	/* A thread without an lcore id has LCORE_ID_ANY, which counts in the shared cell. */
-	sl_pktring_tx_complete(
-		record->ring, (uint32_t)(record - record->ring->record), rte_lcore_id());
+	pktring_complete(version, record->ring, record->slot, rte_lcore_id());
+}
+
+static void
+slot_freed_v1(void *addr, void *opaque)
+{
+	(void)addr;
+	slot_freed(TPACKET_V1, opaque);
+}
+
+static void
+slot_freed_v2(void *addr, void *opaque)
+{
+	(void)addr;
+	slot_freed(TPACKET_V2, opaque);
+}
+
+static void
+slot_freed_v3(void *addr, void *opaque)
+{
+	(void)addr;
+	slot_freed(TPACKET_V3, opaque);
+}
+
+rte_mbuf_extbuf_free_callback_t
+pktring_slot_freed(int version)
+{
+	static const rte_mbuf_extbuf_free_callback_t freed[] = {
+		slot_freed_v1, slot_freed_v2, slot_freed_v3};
+
+	return freed[version];
+}
+
+static inline void
+attach(struct tx_record *record, uint32_t offset, uint32_t len, struct rte_mbuf *m, bool va)
+{
+	uint8_t *bytes = record->slot + offset;
+
+	SL_DEBUG_ASSERT(len <= UINT16_MAX);
+	rte_mbuf_ext_refcnt_set(&record->shinfo, 1);
+	rte_pktmbuf_attach_extbuf(
+		m, bytes, va ? (uintptr_t)bytes : RTE_BAD_IOVA, (uint16_t)len, &record->shinfo);
+	m->data_off = 0;
+	m->data_len = (uint16_t)len;
+	m->pkt_len = len;
 }
 
 void
 sl_pktring_mbuf_attach(
 	struct sl_pktring_tx *ring, const struct sl_pktring_frame *frame, struct rte_mbuf *m)
 {
-	struct tx_record *record = &ring->record[frame->slot];
-	uint8_t *bytes = sl_pktring_tx_bytes(ring, frame);
-	rte_iova_t iova = rte_eal_iova_mode() == RTE_IOVA_VA ? (uintptr_t)bytes : RTE_BAD_IOVA;
+	attach(&ring->record[frame->slot], frame->offset, frame->len, m,
+		rte_eal_iova_mode() == RTE_IOVA_VA);
+}
 
-	SL_DEBUG_ASSERT(frame->len <= UINT16_MAX);
-	record->unsent = false;
-	record->shinfo.free_cb = slot_freed;
-	record->shinfo.fcb_opaque = record;
+/* What rte_pktmbuf_reset and attach do to a raw mbuf, each field once. A raw mbuf has one segment,
+ * no next one and one reference already. */
+static inline void
+attach_raw(struct tx_record *record, uint32_t offset, uint32_t len, struct rte_mbuf *m, bool va,
+	uint16_t port)
+{
+	uint8_t *bytes = record->slot + offset;
+
 	rte_mbuf_ext_refcnt_set(&record->shinfo, 1);
-	rte_pktmbuf_attach_extbuf(m, bytes, iova, (uint16_t)frame->len, &record->shinfo);
+	m->buf_addr = bytes;
+	m->buf_iova = va ? (uintptr_t)bytes : RTE_BAD_IOVA;
 	m->data_off = 0;
-	m->data_len = (uint16_t)frame->len;
-	m->pkt_len = frame->len;
+	m->port = port;
+	m->ol_flags = RTE_MBUF_F_EXTERNAL;
+	m->packet_type = 0;
+	m->pkt_len = len;
+	m->data_len = (uint16_t)len;
+	m->vlan_tci = 0;
+	m->vlan_tci_outer = 0;
+	m->buf_len = (uint16_t)len;
+	m->shinfo = &record->shinfo;
+	m->tx_offload = 0;
+}
+
+/* Is there a request without any peculiarity? Each field is read once. */
+static inline bool
+is_plain(int version, const uint8_t *slot, uint32_t *len)
+{
+	/* PR1. The whole word, as in peek. */
+	if (sl_pktring_status(version, slot) != TP_STATUS_SEND_REQUEST)
+		return false;
+	if (version == TPACKET_V1)
+		*len = sl_load_relaxed(&((const struct tpacket_hdr *)slot)->tp_len);
+	else if (version == TPACKET_V2)
+		*len = sl_load_relaxed(&((const struct tpacket2_hdr *)slot)->tp_len);
+	else
+		*len = sl_load_relaxed(&((const struct tpacket3_hdr *)slot)->tp_len);
+	return version != TPACKET_V3 ||
+	       sl_load_relaxed(&((const struct tpacket3_hdr *)slot)->tp_next_offset) == 0;
+}
+
+/* One body for three versions, each with its own as a constant. */
+static inline uint16_t
+lend(int version, struct sl_pktring_tx *ring, const struct sl_pktring_lend *want,
+	struct rte_mbuf *const *m, uint32_t *len, uint16_t n)
+{
+	uint32_t data = sl_pktring_data(version), head = ring->head, nr = ring->geo.frame_nr;
+	uint32_t most = RTE_MIN(want->most, ring->geo.frame_size - data);
+	bool va = rte_eal_iova_mode() == RTE_IOVA_VA;
+	uint16_t got = 0;
+
+	for (; got < n; got++) {
+		struct tx_record *record = &ring->record[head];
+		uint32_t bytes;
+
+		if (!is_plain(version, record->slot, &bytes) || bytes < want->least || bytes > most)
+			break;
+		sl_pktring_status_set(version, record->slot, TP_STATUS_SENDING);
+		attach_raw(record, data, bytes, m[got], va, want->port);
+		len[got] = bytes;
+		head = head + 1 < nr ? head + 1 : 0;
+	}
+	sl_store_relaxed(&ring->head, head);
+	/* Nobody else has these slots yet, so none can have been completed before this. */
+	if (got > 0)
+		sl_lcount_take(ring->pending, want->worker, got);
+	return got;
+}
+
+uint16_t
+sl_pktring_mbuf_lend(struct sl_pktring_tx *ring, const struct sl_pktring_lend *want,
+	struct rte_mbuf *const *m, uint32_t *len, uint16_t n)
+{
+	if (ring->conf.has_off || ring->conf.vnet_size != 0)
+		return 0;
+	switch (ring->geo.version) {
+	case TPACKET_V1:
+		return lend(TPACKET_V1, ring, want, m, len, n);
+	case TPACKET_V2:
+		return lend(TPACKET_V2, ring, want, m, len, n);
+	default:
+		return lend(TPACKET_V3, ring, want, m, len, n);
+	}
 }
 
 void
@@ -49,6 +163,7 @@ sl_pktring_mbuf_cancel(struct sl_pktring_tx *ring, struct rte_mbuf *m, uint32_t 
 	SL_DEBUG_ASSERT(rte_mbuf_ext_refcnt_read(&record->shinfo) == 1);
 	record->unsent = true;
 	rte_pktmbuf_free(m);
+	record->unsent = false;
 	sl_pktring_tx_untake(ring, worker);
 }
 

@@ -14,11 +14,13 @@
 #define BLOCK_HEADER RTE_ALIGN_CEIL(sizeof(struct tpacket_block_desc), 8)
 
 /* What a free callback must know of a slot. In this process's memory: the client's is not to be
- * trusted with pointers. (o) of who holds the slot, from take to complete. */
+ * trusted with pointers. (o) of who holds the slot, from take to complete. A line of its own: slots
+ * next to each other are completed by different lcores. */
 struct tx_record {
-	struct rte_mbuf_ext_shared_info shinfo;
-	struct sl_pktring_tx *ring; /* (c) */
-	bool unsent;		    /* freed by the sender itself: not a completion */
+	struct rte_mbuf_ext_shared_info shinfo SL_CACHE_ALIGNED; /* but for its count: (c) */
+	struct sl_pktring_tx *ring;				 /* (c) */
+	uint8_t *slot;						 /* (c) */
+	bool unsent; /* freed by the sender itself: not a completion */
 };
 
 struct sl_pktring_tx {
@@ -29,7 +31,6 @@ struct sl_pktring_tx {
 	struct sl_lcount *pending; /* (c) */
 	struct tx_record *record;  /* (c) one a slot */
 	uint32_t head SL_CACHE_ALIGNED; /* (o) sender, read by anyone: (a) relaxed */
-	uint8_t *head_slot;		/* (o) sender */
 };
 
 /* V3: the block that is being filled. Under the ring's lock. */
@@ -79,8 +80,27 @@ pktring_block_front(const struct sl_pktring_geo *geo)
 	return BLOCK_HEADER + RTE_ALIGN_CEIL(geo->priv_size, 8u);
 }
 
+/** What is called when an mbuf whose buffer is a slot is freed: in every record from the start. */
+rte_mbuf_extbuf_free_callback_t pktring_slot_freed(int version);
+
 /** Write time into a slot's header, micro- or nanoseconds by version. */
 void pktring_stamp(int version, uint8_t *slot, uint64_t ns);
+void pktring_stamp_now(int version, uint8_t *slot);
+
+/** sl_pktring_tx_complete, for callers that know the version and where the slot is. */
+static inline void
+pktring_complete(int version, struct sl_pktring_tx *ring, uint8_t *slot, uint32_t worker)
+{
+	uint32_t status = TP_STATUS_AVAILABLE;
+
+	if (SL_UNLIKELY(sl_load_relaxed(&ring->conf.timestamp))) {
+		pktring_stamp_now(version, slot);
+		status |= TP_STATUS_TS_SOFTWARE;
+	}
+	sl_pktring_status_set(version, slot, status); /* PR2 */
+	/* Last: as soon as the sum is 0, the ring and its memory may go. */
+	sl_lcount_give(ring->pending, worker, 1);
+}
 
 /** Header of a received packet, but for its status; `room` has data and snaplen. */
 void pktring_rx_header(const struct sl_pktring_rx *ring, const struct sl_pktring_meta *meta,

@@ -15,6 +15,24 @@ struct request {
 	uint32_t next;
 };
 
+/* Everything in a record that stays as it is. */
+static int
+records_create(struct sl_pktring_tx *ring)
+{
+	uint32_t n = ring->geo.frame_nr;
+
+	ring->record = aligned_alloc(SL_CACHE_LINE, n * sizeof(*ring->record));
+	if (ring->record == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		ring->record[i] = (struct tx_record){
+			.shinfo = {.free_cb = pktring_slot_freed(ring->geo.version),
+				.fcb_opaque = &ring->record[i]},
+			.ring = ring,
+			.slot = pktring_slot(&ring->geo, &ring->mem, i)};
+	return 0;
+}
+
 int
 sl_pktring_tx_create(const struct sl_pktring_geo *geo, const struct sl_pktring_tx_conf *conf,
 	uint32_t workers, struct sl_pktring_tx **out)
@@ -31,10 +49,9 @@ sl_pktring_tx_create(const struct sl_pktring_geo *geo, const struct sl_pktring_t
 	ring->conf = *conf;
 	ret = sl_pktring_mem_alloc(geo->bytes, &ring->mem);
 	if (ret == 0)
-		ring->record = calloc(geo->frame_nr, sizeof(*ring->record));
+		ret = records_create(ring);
 	if (ret == 0)
-		ret = ring->record == NULL ? -ENOMEM
-					   : sl_lcount_create(workers, -1, &ring->pending);
+		ret = sl_lcount_create(workers, -1, &ring->pending);
 	if (ret == 0 && (geo->retire_ms != 0 || geo->priv_size != 0 || geo->features != 0))
 		ret = -EINVAL;
 	if (ret != 0) {
@@ -44,9 +61,6 @@ sl_pktring_tx_create(const struct sl_pktring_geo *geo, const struct sl_pktring_t
 		free(ring);
 		return ret;
 	}
-	for (uint32_t i = 0; i < geo->frame_nr; i++)
-		ring->record[i].ring = ring;
-	ring->head_slot = ring->mem.addr;
 	*out = ring;
 	return 0;
 }
@@ -123,6 +137,12 @@ data_offset(const struct sl_pktring_tx *ring, const struct request *r)
 	return offset >= first && offset <= ring->geo.frame_size - r->len ? offset : 0;
 }
 
+static uint8_t *
+head_slot(const struct sl_pktring_tx *ring)
+{
+	return ring->record[ring->head].slot;
+}
+
 /* Take the vnet header off the front of the frame, into the frame's copy. */
 static int
 split_vnet(const struct sl_pktring_tx *ring, struct sl_pktring_frame *frame)
@@ -131,7 +151,7 @@ split_vnet(const struct sl_pktring_tx *ring, struct sl_pktring_frame *frame)
 
 	if (frame->len < size)
 		return -EINVAL;
-	memcpy(frame->vnet, ring->head_slot + frame->offset, size);
+	memcpy(frame->vnet, head_slot(ring) + frame->offset, size);
 	memset(frame->vnet + size, 0, sizeof(frame->vnet) - size);
 	sl_snapshot_barrier();
 	frame->offset += size;
@@ -144,12 +164,13 @@ sl_pktring_tx_peek(struct sl_pktring_tx *ring, uint32_t cap, struct sl_pktring_f
 {
 	const struct sl_pktring_geo *geo = &ring->geo;
 	uint32_t most = geo->frame_size - sl_pktring_data(geo->version);
+	const uint8_t *slot = head_slot(ring);
 	struct request r;
 
 	/* PR1. The whole word: a request with a leftover timestamp bit is none, as on Linux. */
-	if (sl_pktring_status(geo->version, ring->head_slot) != TP_STATUS_SEND_REQUEST)
+	if (sl_pktring_status(geo->version, slot) != TP_STATUS_SEND_REQUEST)
 		return 0;
-	read_request(geo->version, ring->head_slot, &r);
+	read_request(geo->version, slot, &r);
 	if (r.next != 0)
 		return -EINVAL;
 	if (ring->conf.vnet_size == 0 && cap < most)
@@ -169,26 +190,25 @@ sl_pktring_tx_peek(struct sl_pktring_tx *ring, uint32_t cap, struct sl_pktring_f
 uint8_t *
 sl_pktring_tx_bytes(const struct sl_pktring_tx *ring, const struct sl_pktring_frame *frame)
 {
-	return pktring_slot(&ring->geo, &ring->mem, frame->slot) + frame->offset;
+	return ring->record[frame->slot].slot + frame->offset;
 }
 
 static void
-move_head(struct sl_pktring_tx *ring, uint32_t head)
+head_status(struct sl_pktring_tx *ring, uint32_t status)
 {
-	sl_store_relaxed(&ring->head, head);
-	ring->head_slot = pktring_slot(&ring->geo, &ring->mem, head);
+	sl_pktring_status_set(ring->geo.version, head_slot(ring), status);
 }
 
 static void
 head_next(struct sl_pktring_tx *ring)
 {
-	move_head(ring, ring->head + 1 < ring->geo.frame_nr ? ring->head + 1 : 0);
+	sl_store_relaxed(&ring->head, ring->head + 1 < ring->geo.frame_nr ? ring->head + 1 : 0);
 }
 
 void
 sl_pktring_tx_take(struct sl_pktring_tx *ring, uint32_t worker)
 {
-	sl_pktring_status_set(ring->geo.version, ring->head_slot, TP_STATUS_SENDING);
+	head_status(ring, TP_STATUS_SENDING);
 	sl_lcount_take(ring->pending, worker, 1);
 	head_next(ring);
 }
@@ -196,46 +216,37 @@ sl_pktring_tx_take(struct sl_pktring_tx *ring, uint32_t worker)
 void
 sl_pktring_tx_untake(struct sl_pktring_tx *ring, uint32_t worker)
 {
-	move_head(ring, ring->head > 0 ? ring->head - 1 : ring->geo.frame_nr - 1);
-	sl_pktring_status_set(ring->geo.version, ring->head_slot, TP_STATUS_SEND_REQUEST);
+	sl_store_relaxed(&ring->head, (ring->head > 0 ? ring->head : ring->geo.frame_nr) - 1);
+	head_status(ring, TP_STATUS_SEND_REQUEST);
 	sl_lcount_give(ring->pending, worker, 1);
 }
 
 void
 sl_pktring_tx_reject(struct sl_pktring_tx *ring)
 {
-	sl_pktring_status_set(ring->geo.version, ring->head_slot, TP_STATUS_WRONG_FORMAT);
+	head_status(ring, TP_STATUS_WRONG_FORMAT);
 }
 
 void
 sl_pktring_tx_drop(struct sl_pktring_tx *ring)
 {
-	sl_pktring_status_set(ring->geo.version, ring->head_slot, TP_STATUS_AVAILABLE);
+	head_status(ring, TP_STATUS_AVAILABLE);
 	head_next(ring);
 }
 
-static uint64_t
-wall_ns(void)
+void
+pktring_stamp_now(int version, uint8_t *slot)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	pktring_stamp(version, slot, (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec);
 }
 
 void
 sl_pktring_tx_complete(struct sl_pktring_tx *ring, uint32_t slot, uint32_t worker)
 {
-	uint8_t *p = pktring_slot(&ring->geo, &ring->mem, slot);
-	uint32_t status = TP_STATUS_AVAILABLE;
-
-	if (SL_UNLIKELY(sl_load_relaxed(&ring->conf.timestamp))) {
-		pktring_stamp(ring->geo.version, p, wall_ns());
-		status |= TP_STATUS_TS_SOFTWARE;
-	}
-	sl_pktring_status_set(ring->geo.version, p, status); /* PR2 */
-	/* Last: as soon as the sum is 0, the ring and its memory may go. */
-	sl_lcount_give(ring->pending, worker, 1);
+	pktring_complete(ring->geo.version, ring, ring->record[slot].slot, worker);
 }
 
 uint32_t
@@ -249,6 +260,5 @@ sl_pktring_tx_writable(const struct sl_pktring_tx *ring)
 {
 	uint32_t head = sl_load_relaxed(&ring->head);
 
-	return sl_pktring_is_available(
-		ring->geo.version, pktring_slot(&ring->geo, &ring->mem, head));
+	return sl_pktring_is_available(ring->geo.version, ring->record[head].slot);
 }

@@ -189,10 +189,9 @@ psock_deliver(struct sl_psock *s, struct psock_packet *p)
 
 	if (p->pkttype == PACKET_OUTGOING && sl_load_relaxed(&s->ignore_outgoing))
 		return;
-	keep = filtered(s, p->m);
-	if (keep == 0)
+	keep = RTE_MIN(filtered(s, p->m), p->m->pkt_len - skip_of(s));
+	if (keep == 0) /* the filter's word, or nothing behind a link header that is not seen */
 		return;
-	keep = RTE_MIN(keep, p->m->pkt_len - skip_of(s));
 	if (s->rx != NULL)
 		ring_packet(s, p, keep);
 	else if (queue_packet(s, p, keep) == 0)

@@ -81,7 +81,7 @@ static void
 free_spares(struct sl_psock *s)
 {
 	if (s->spares > 0)
-		rte_pktmbuf_free_bulk(s->spare, s->spares);
+		rte_mempool_put_bulk(s->net->conf.pool, (void **)s->spare, s->spares);
 	s->spares = 0;
 }
 

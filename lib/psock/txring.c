@@ -22,10 +22,11 @@
 
 struct batch {
 	struct rte_mbuf *m[TX_BURST];
-	uint32_t slot[TX_BURST];
 	uint32_t len[TX_BURST];
+	uint32_t slot[TX_BURST]; /* of copies */
 	uint16_t n;
-	int error; /* why gathering stopped at a request: a bad one, or no mbuf */
+	uint64_t copied; /* bit i: packet i is a copy of its slot */
+	int error;	 /* why gathering stopped at a request: a bad one, or no mbuf */
 };
 
 struct send {
@@ -33,21 +34,32 @@ struct send {
 	struct sl_pktring_tx *ring;
 	struct psock_dest dest;
 	uint16_t worker;
+	uint32_t lcore; /* under which slots in flight are counted */
 	bool wait;
 	uint64_t deadline; /* TSC, UINT64_MAX for none */
 	uint64_t total;
 };
 
+/* Is there an mbuf in stock, raw as the pool has it? */
+static bool
+have_spare(struct sl_psock *s)
+{
+	if (s->spares == 0 &&
+		rte_mempool_get_bulk(s->net->conf.pool, (void **)s->spare, TX_BURST) == 0)
+		s->spares = TX_BURST;
+	return s->spares > 0;
+}
+
 static struct rte_mbuf *
 take_spare(struct sl_psock *s)
 {
-	if (s->spares == 0) {
-		if (rte_pktmbuf_alloc_bulk(s->net->conf.pool, s->spare, TX_BURST) == 0)
-			s->spares = TX_BURST;
-		else
-			return rte_pktmbuf_alloc(s->net->conf.pool);
-	}
-	return s->spare[--s->spares];
+	struct rte_mbuf *m;
+
+	if (!have_spare(s))
+		return rte_pktmbuf_alloc(s->net->conf.pool);
+	m = s->spare[--s->spares];
+	rte_pktmbuf_reset(m);
+	return m;
 }
 
 /* Errors of a request that its length and first bytes show. */
@@ -116,7 +128,7 @@ lend_request(const struct send *x, const struct sl_pktring_frame *f, struct rte_
 			return head == NULL ? -ENOBUFS : -EINVAL;
 		}
 	}
-	sl_pktring_tx_take(x->ring, rte_lcore_id());
+	sl_pktring_tx_take(x->ring, x->lcore);
 	sl_pktring_mbuf_attach(x->ring, f, body);
 	if (head != body) {
 		head->next = body;
@@ -138,19 +150,52 @@ can_lend(const struct send *x, const struct sl_pktring_frame *f)
 	return x->s->type != SOCK_DGRAM || (port->conf.tx_offloads & RTE_ETH_TX_OFFLOAD_MULTI_SEGS);
 }
 
+/* The request that was peeked as the batch's next packet. */
 static int
-make_packet(const struct send *x, const struct sl_pktring_frame *f, struct rte_mbuf **m)
+make_packet(const struct send *x, const struct sl_pktring_frame *f, struct batch *b)
 {
 	int ret = check_request(x, f);
 
-	if (ret != 0)
-		return ret;
-	if (can_lend(x, f))
-		return lend_request(x, f, m);
-	ret = copy_request(x, f, m);
+	if (ret == 0 && can_lend(x, f)) {
+		ret = lend_request(x, f, &b->m[b->n]);
+	} else if (ret == 0) {
+		ret = copy_request(x, f, &b->m[b->n]);
+		if (ret == 0) {
+			sl_pktring_tx_take(x->ring, x->lcore);
+			b->copied |= UINT64_C(1) << b->n;
+			b->slot[b->n] = f->slot;
+		}
+	}
 	if (ret == 0)
-		sl_pktring_tx_take(x->ring, rte_lcore_id());
+		b->len[b->n++] = f->len;
 	return ret;
+}
+
+/* Whole frames within the MTU, to be lent: nothing about them needs a second look. */
+static void
+gather_plain(const struct send *x, struct batch *b)
+{
+	struct sl_pktring_lend want = {.least = HEADER_LEN,
+		.most = sl_load_relaxed(&x->dest.port->mtu) + HEADER_LEN,
+		.worker = x->lcore,
+		.port = RTE_MBUF_PORT_INVALID};
+	struct sl_psock *s = x->s;
+	uint16_t n, room;
+
+	if (s->type == SOCK_DGRAM || !x->dest.port->lend)
+		return;
+	while (b->n < TX_BURST && have_spare(s)) {
+		room = RTE_MIN((uint16_t)(TX_BURST - b->n), s->spares);
+		memcpy(&b->m[b->n], &s->spare[s->spares - room], room * sizeof(b->m[0]));
+		n = sl_pktring_mbuf_lend(x->ring, &want, &b->m[b->n], &b->len[b->n], room);
+		/* Those that were not taken move to where the taken ones were. */
+		s->spares -= n;
+		memcpy(&s->spare[s->spares - (room - n)], &b->m[b->n + n],
+			(size_t)(room - n) * sizeof(b->m[0]));
+		b->n += n;
+		if (n < room)
+			return;
+	}
 }
 
 /* Is the mbuf, or the one behind a link header, a lent slot? */
@@ -170,24 +215,25 @@ gather(const struct send *x, struct batch *b)
 	int ret;
 
 	b->n = 0;
+	b->copied = 0;
 	b->error = 0;
-	while (b->n < TX_BURST) {
+	for (;;) {
+		gather_plain(x, b);
+		if (b->n == TX_BURST)
+			return;
 		ret = sl_pktring_tx_peek(x->ring, cap, &f);
 		if (ret == 0)
 			return;
 		if (ret == 1)
-			ret = make_packet(x, &f, &b->m[b->n]);
-		if (ret == 0) {
-			b->slot[b->n] = f.slot;
-			b->len[b->n] = f.len;
-			b->n++;
-		} else if (ret != -ENOBUFS && sl_load_relaxed(&x->s->loss)) {
-			x->s->tx_bad++;
-			sl_pktring_tx_drop(x->ring);
-		} else {
+			ret = make_packet(x, &f, b);
+		if (ret == 0)
+			continue;
+		if (ret == -ENOBUFS || !sl_load_relaxed(&x->s->loss)) {
 			b->error = ret;
 			return;
 		}
+		x->s->tx_bad++;
+		sl_pktring_tx_drop(x->ring);
 	}
 }
 
@@ -204,23 +250,21 @@ unsend(const struct send *x, struct batch *b, uint16_t sent)
 			rte_pktmbuf_free(m);
 		}
 		if (body != NULL) {
-			sl_pktring_mbuf_cancel(x->ring, body, rte_lcore_id());
+			sl_pktring_mbuf_cancel(x->ring, body, x->lcore);
 		} else {
 			rte_pktmbuf_free(m);
-			sl_pktring_tx_untake(x->ring, rte_lcore_id());
+			sl_pktring_tx_untake(x->ring, x->lcore);
 		}
 	}
 }
 
-/* Copies give their slots back at once, before the port may free what says that they are copies. */
-static uint64_t
-copied_mask(const struct batch *b)
+/* Copies give their slots back at once. */
+static void
+complete_copies(const struct send *x, const struct batch *b, uint16_t sent)
 {
-	uint64_t mask = 0;
-
-	for (uint16_t i = 0; i < b->n; i++)
-		mask |= (uint64_t)(lent(b->m[i]) == NULL) << i;
-	return mask;
+	for (uint16_t i = 0; i < sent; i++)
+		if (b->copied >> i & 1)
+			sl_pktring_tx_complete(x->ring, b->slot[i], x->lcore);
 }
 
 /* Hand the batch to the port; false when it did not take all. */
@@ -228,17 +272,17 @@ static bool
 transmit(struct send *x, struct batch *b)
 {
 	struct sl_psock *s = x->s;
-	uint64_t copied = copied_mask(b);
 	uint16_t seen = RTE_MIN(s->shown, b->n), sent;
+	uint64_t bytes = 0;
 
 	psock_show_sent(s, &x->dest, x->worker, b->m + seen, b->n - seen);
 	sent = psock_tx_burst(&x->dest, x->worker, b->m, b->n);
-	for (uint16_t i = 0; i < sent; i++) {
-		x->total += b->len[i];
-		s->tx_bytes += b->len[i];
-		if (copied >> i & 1)
-			sl_pktring_tx_complete(x->ring, b->slot[i], rte_lcore_id());
-	}
+	for (uint16_t i = 0; i < sent; i++)
+		bytes += b->len[i];
+	if (b->copied != 0)
+		complete_copies(x, b, sent);
+	x->total += bytes;
+	s->tx_bytes += bytes;
 	s->tx_packets += sent;
 	unsend(x, b, sent);
 	s->shown = b->n - sent;
@@ -342,8 +386,11 @@ lock_ring(struct sl_psock *s, bool wait, uint16_t worker)
 ssize_t
 psock_ring_send(struct sl_psock *s, const struct msghdr *msg, int flags, uint16_t worker)
 {
-	struct send x = {
-		.s = s, .worker = worker, .wait = !(flags & MSG_DONTWAIT), .deadline = UINT64_MAX};
+	struct send x = {.s = s,
+		.worker = worker,
+		.lcore = rte_lcore_id(),
+		.wait = !(flags & MSG_DONTWAIT),
+		.deadline = UINT64_MAX};
 	int64_t limit = sl_load_relaxed(&s->sndtimeo_ns); /* once: all waits share it */
 	ssize_t ret = lock_ring(s, x.wait, worker);
 

@@ -102,6 +102,41 @@ def test_all(bench):
     check('no capture file left', not glob.glob(f'{tempfile.gettempdir()}/sluice-bench-*'))
 
 
+def packet_cases(cores):
+    """Of pending, bind and txring: {case: sides}; kernel_ring needs rights."""
+    two = ['per-lcore', 'atomic']
+    found = {'pending': {'counter_1_lcore': [*two, 'none'], 'ring_1_lcore': two},
+             'bind': {}}
+    if cores > 1:
+        found['bind']['under_traffic'] = ['changed', 'unchanged', 'from_protocol_0']
+        found['pending'].update({'counter_2_lcores': [*two, 'none'], 'ring_2_lcores': two})
+    sides = ['ring', 'mbuf_copy'] + (['kernel_ring'] if os.geteuid() == 0 else [])
+    found['txring'] = {f'{size}{how}': sides for size in (64, 1500, 9000) for how in ('', '/in-place')}
+    return found
+
+
+def test_packet(bench):
+    """The benches of packet sockets: the bench ends with status 1 when a count does not come out."""
+    global skipped
+    for command, wanted in packet_cases(len(os.sched_getaffinity(0))).items():
+        status, out, err = run(bench, command, '--json', '--seconds', '0.6')
+        rows = rows_of(out)
+        check(f'{command} status', status == 0, err)
+        for row in (r for r in rows if r['unit'] == 'skipped'):
+            skipped += 1
+            print(f'SKIP {command} {row["case"]}: {row["note"]}')
+        for case, sides in wanted.items():
+            found = [r for r in rows if r['case'] == case]
+            values = [r for r in found if 'side' in r]
+            check(f'{command} {case}', [r['side'] for r in values] == sides
+                  and all(r['bench'] == command and r['min'] <= r['value'] <= r['max']
+                          for r in values), found)
+            check(f'{command} {case} ratios', [r['ratio'] for r in found if r['unit'] == 'x']
+                  == [f'{sides[0]}/{other}' for other in sides[1:]], found)
+        status, _, err = run(bench, command, 'more')
+        check(f'{command} refuses more', status == 2 and 'more' in err, err)
+
+
 def test_options(bench):
     status, out, err = run(bench, 'udpq', '--json', '--seconds', '0.2', '--filter', 'one/same-core/connected/64/c',
                            '--flood')
@@ -143,6 +178,7 @@ def test_interrupt(bench):
 
 def main(bench):
     test_all(bench)
+    test_packet(bench)
     test_options(bench)
     test_eal_arguments(bench)
     test_interrupt(bench)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "ring_help.h"
+#include "sl_pktring_mbuf.h"
 #include "sl_vnet.h"
 
 #define TURNS 300000u
@@ -127,6 +128,52 @@ transmit_vnet(void)
 	transmit_ring(true, 12);
 }
 
+/* The burst: whatever it lends lies within its slot and between the bounds; whatever stops it is
+ * dropped, if it is a request at all. The mbufs are the test's own and freed as the library would.
+ */
+static void
+transmit_burst(void)
+{
+	struct sl_pktring_tx *ring = ring_tx(TPACKET_V2, (struct sl_pktring_tx_conf){0});
+	struct victim v = {.mem = sl_pktring_tx_mem(ring)->addr,
+		.bytes = sl_pktring_tx_mem(ring)->bytes,
+		.seed = 4712};
+	struct sl_pktring_lend want = {.least = 14, .most = UINT16_MAX};
+	static struct rte_mbuf raw[4];
+	struct rte_mbuf *m[4] = {&raw[0], &raw[1], &raw[2], &raw[3]};
+	struct sl_pktring_frame f;
+	uint64_t lent = 0;
+	uint32_t len[4];
+
+	attack(&v);
+	for (uint32_t i = 0; i < TURNS; i++) {
+		uint16_t n;
+
+		/* Half a client here too, a good one, or there would be few requests. */
+		for (uint32_t k = 0; k < FRAMES; k++)
+			if (sl_pktring_is_available(TPACKET_V2, tx_slot(ring, k)))
+				sl_pktring_request(TPACKET_V2, tx_slot(ring, k), 60);
+		n = sl_pktring_mbuf_lend(ring, &want, m, len, 4);
+		for (uint16_t k = 0; k < n; k++) {
+			const uint8_t *bytes = m[k]->buf_addr;
+			size_t at = (size_t)(bytes - v.mem) % FRAME;
+
+			REQUIRE(bytes >= v.mem && bytes + len[k] <= v.mem + v.bytes);
+			REQUIRE(at == sl_pktring_data(TPACKET_V2) && at + len[k] <= FRAME);
+			REQUIRE(len[k] >= 14 && m[k]->data_len == len[k] &&
+				m[k]->pkt_len == len[k]);
+			m[k]->shinfo->free_cb(NULL, m[k]->shinfo->fcb_opaque);
+		}
+		lent += n;
+		if (n < 4 && sl_pktring_tx_peek(ring, UINT32_MAX, &f) != 0)
+			sl_pktring_tx_drop(ring);
+	}
+	attack_end(&v);
+	CHECK(lent > 0);
+	CHECK_EQ(sl_pktring_tx_pending(ring), 0);
+	CHECK_EQ(sl_pktring_tx_destroy(ring), 0);
+}
+
 static void
 receive_ring(int version)
 {
@@ -193,6 +240,7 @@ main(void)
 	SL_TEST_RUN(transmit_plain);
 	SL_TEST_RUN(transmit_offsets);
 	SL_TEST_RUN(transmit_vnet);
+	SL_TEST_RUN(transmit_burst);
 	SL_TEST_RUN(receive_v2);
 	SL_TEST_RUN(receive_v3);
 	SL_TEST_RUN(memory_cannot_be_truncated);

@@ -98,6 +98,93 @@ canceled_slots_are_requests(void)
 	CHECK_EQ(rte_mempool_in_use_count(pool), 0);
 }
 
+/* The burst makes of raw mbufs what alloc, peek, take and attach make of them one by one. */
+static void
+bursts_lend_the_same(void)
+{
+	for (int v = TPACKET_V1; v <= TPACKET_V3; v++) {
+		struct sl_pktring_tx *ring = ring_for_lcores(v);
+		struct sl_pktring_lend want = {14, 1500, rte_lcore_id(), 7};
+		struct rte_mbuf *one = attach_next(ring, v, 0, 1500), *m[4];
+		uint32_t len[4] = {0};
+
+		for (uint32_t i = 1; i <= 3; i++)
+			sl_pktring_request(v, tx_slot(ring, i), i == 2 ? 14 : 1500);
+		REQUIRE(rte_mempool_get_bulk(pool, (void **)m, 4) == 0);
+		for (int i = 0; i < 4; i++) /* whatever its last user left in it */
+			memset(&m[i]->packet_type, 0x5a, 8 + 4 + 2 + 8);
+		CHECK_EQ(sl_pktring_mbuf_lend(ring, &want, m, len, 4), 3);
+		CHECK_EQ(sl_pktring_tx_pending(ring), 4);
+		CHECK_EQ(len[0], 1500);
+		CHECK_EQ(len[1], 14);
+		CHECK_EQ(len[2], 1500);
+		for (uint32_t i = 0; i < 3; i++) {
+			CHECK(rte_pktmbuf_mtod(m[i], uint8_t *) ==
+				tx_slot(ring, i + 1) + sl_pktring_data(v));
+			CHECK_EQ(m[i]->pkt_len, len[i]);
+			CHECK_EQ(m[i]->data_len, len[i]);
+			CHECK_EQ(m[i]->port, 7);
+			CHECK_EQ(rte_mbuf_check(m[i], 1, &(const char *){0}), 0);
+			CHECK_EQ(sl_pktring_status(v, tx_slot(ring, i + 1)), TP_STATUS_SENDING);
+		}
+		CHECK_EQ(m[0]->ol_flags, one->ol_flags);
+		CHECK_EQ(m[0]->data_off, one->data_off);
+		CHECK_EQ(m[0]->buf_len, one->buf_len);
+		CHECK_EQ(m[0]->nb_segs, one->nb_segs);
+		CHECK_EQ(m[0]->packet_type, one->packet_type);
+		CHECK_EQ(m[0]->vlan_tci, one->vlan_tci);
+		CHECK_EQ(m[0]->vlan_tci_outer, one->vlan_tci_outer);
+		CHECK_EQ(m[0]->tx_offload, one->tx_offload);
+		CHECK((m[0]->buf_iova == RTE_BAD_IOVA) == (one->buf_iova == RTE_BAD_IOVA));
+		CHECK(m[0]->next == NULL);
+		rte_mempool_put(pool, m[3]);
+		/* The last that was lent is given back unsent, and is lent again. */
+		sl_pktring_mbuf_cancel(ring, m[2], rte_lcore_id());
+		CHECK_EQ(sl_pktring_status(v, tx_slot(ring, 3)), TP_STATUS_SEND_REQUEST);
+		REQUIRE(rte_mempool_get(pool, (void **)&m[2]) == 0);
+		CHECK_EQ(sl_pktring_mbuf_lend(ring, &want, &m[2], len, 1), 1);
+		rte_pktmbuf_free_bulk(m, 3);
+		rte_pktmbuf_free(one);
+		for (uint32_t i = 0; i < 4; i++)
+			CHECK_EQ(sl_pktring_status(v, tx_slot(ring, i)), TP_STATUS_AVAILABLE);
+		CHECK_EQ(sl_pktring_tx_pending(ring), 0);
+		CHECK_EQ(sl_pktring_tx_destroy(ring), 0);
+	}
+	CHECK_EQ(rte_mempool_in_use_count(pool), 0);
+}
+
+/* Whatever has something to it is left for peek to say what. */
+static void
+bursts_stop_at_peculiar_slots(void)
+{
+	static const struct {
+		const char *what;
+		uint32_t len;
+		struct sl_pktring_tx_conf conf;
+		int peek;
+	} rows[] = {{"no request", 0, {0}, 0}, {"short", 13, {0}, 1}, {"long", 1501, {0}, 1},
+		{"longer than the frame", FRAME, {0}, -EMSGSIZE},
+		{"offset", 60, {.has_off = true}, -EINVAL},
+		{"vnet header", 60, {.vnet_size = 10}, 1}};
+
+	for (size_t i = 0; i < SL_COUNT_OF(rows); i++) {
+		struct sl_pktring_tx *ring = ring_tx(TPACKET_V2, rows[i].conf);
+		struct sl_pktring_lend want = {14, i == 3 ? UINT16_MAX : 1500, 0, 0};
+		struct sl_pktring_frame f;
+		struct rte_mbuf *m;
+		uint32_t len;
+
+		REQUIRE(rte_mempool_get(pool, (void **)&m) == 0);
+		if (rows[i].len > 0)
+			sl_pktring_request(TPACKET_V2, tx_slot(ring, 0), rows[i].len);
+		CHECK_EQ(sl_pktring_mbuf_lend(ring, &want, &m, &len, 1), 0);
+		CHECK_EQ(sl_pktring_tx_peek(ring, UINT32_MAX, &f), rows[i].peek);
+		CHECK_EQ(sl_pktring_tx_pending(ring), 0);
+		rte_mempool_put(pool, m);
+		CHECK_EQ(sl_pktring_tx_destroy(ring), 0);
+	}
+}
+
 static void
 copies_span_mbufs(void)
 {
@@ -157,14 +244,16 @@ chains_are_stored(void)
 int
 main(void)
 {
-	const char *eal[] = {"test", "--no-huge", "-m", "256", "--no-pci", "--no-telemetry", "-l", "0",
-		"--file-prefix=pktring_mbuf", "--log-level=error"};
+	const char *eal[] = {"test", "--no-huge", "-m", "256", "--no-pci", "--no-telemetry", "-l",
+		"0", "--file-prefix=pktring_mbuf", "--log-level=error"};
 
 	REQUIRE(rte_eal_init((int)SL_COUNT_OF(eal), (char **)(uintptr_t)eal) >= 0);
 	pool = rte_pktmbuf_pool_create("pool", 64, 0, 0, 2048 + 128, -1);
 	REQUIRE(pool != NULL);
 	SL_TEST_RUN(buffer_is_the_slot);
 	SL_TEST_RUN(canceled_slots_are_requests);
+	SL_TEST_RUN(bursts_lend_the_same);
+	SL_TEST_RUN(bursts_stop_at_peculiar_slots);
 	SL_TEST_RUN(copies_span_mbufs);
 	SL_TEST_RUN(chains_are_stored);
 	rte_mempool_free(pool);

@@ -4,13 +4,15 @@
 
 /*
  * Rings between threads, for ThreadSanitizer and for the counts. Transmit: a client fills slots, a
- * sender takes them, two completers give them back; every frame arrives once and in order, and no
- * slot's bytes change while somebody reads them. Receive: two writers, one client, all versions.
+ * sender takes them, one by one and in bursts of mbufs, two completers give them back; every frame
+ * arrives once and in order, and no slot's bytes change while somebody reads them. Receive: two
+ * writers, one client, all versions.
  */
 #include <pthread.h>
 #include <sched.h>
 
 #include "ring_help.h"
+#include "sl_pktring_mbuf.h"
 
 #define COUNT 200000u
 #define QUEUE 16u
@@ -19,6 +21,7 @@
 struct lane {
 	uint32_t slot[QUEUE];
 	uint64_t expect[QUEUE];
+	struct rte_mbuf_ext_shared_info *lent[QUEUE]; /* NULL when the slot was taken alone */
 	uint32_t tail SL_CACHE_ALIGNED;
 	uint32_t head SL_CACHE_ALIGNED;
 };
@@ -28,9 +31,9 @@ struct run {
 	struct sl_pktring_tx *tx;
 	struct sl_pktring_rx *rx;
 	struct lane lane[2];
-	uint32_t done;    /* the sender has sent everything */
+	uint32_t done;	  /* the sender has sent everything */
 	uint32_t writers; /* that still run */
-	uint64_t wrong;   /* bytes that changed, or frames out of order */
+	uint64_t wrong;	  /* bytes that changed, or frames out of order */
 	uint64_t stored[2];
 };
 
@@ -88,6 +91,51 @@ tx_sender(void *arg)
 	return NULL;
 }
 
+/* The same with the burst that makes mbufs. What frees them is called as the mbuf library would
+ * call it; the mbufs are this thread's own, as a pool is no part of this. */
+static void *
+tx_lender(void *arg)
+{
+	struct run *r = ((struct worker *)arg)->run;
+	struct sl_pktring_lend want = {64, 64, 0, 0};
+	struct rte_mbuf *raw = calloc(FRAMES, sizeof(*raw)), *m[FRAMES];
+	uint32_t len[FRAMES];
+
+	REQUIRE(raw != NULL);
+	for (uint32_t i = 0; i < FRAMES; i++)
+		m[i] = &raw[i];
+	for (uint64_t seq = 0; seq < COUNT;) {
+		struct lane *lane = &r->lane[seq / 3 % 2];
+		uint32_t room = QUEUE - (lane->tail - sl_load_acquire(&lane->head));
+		/* Up to where the other lane's turn is. */
+		uint16_t most = (uint16_t)RTE_MIN((uint64_t)room, 3 - seq % 3);
+		uint16_t n = sl_pktring_mbuf_lend(r->tx, &want, m, len, most);
+
+		for (uint16_t i = 0; i < n; i++, seq++) {
+			lane->lent[(lane->tail + i) % QUEUE] = m[i]->shinfo;
+			lane->slot[(lane->tail + i) % QUEUE] = (uint32_t)(seq % FRAMES);
+			lane->expect[(lane->tail + i) % QUEUE] = seq;
+		}
+		sl_store_release(&lane->tail, lane->tail + n);
+		if (n == 0)
+			sched_yield();
+	}
+	sl_store_release(&r->done, 1);
+	free(raw);
+	return NULL;
+}
+
+static void
+complete(struct run *r, struct lane *lane, uint32_t slot, uint32_t worker)
+{
+	struct rte_mbuf_ext_shared_info *lent = lane->lent[lane->head % QUEUE];
+
+	if (lent != NULL)
+		lent->free_cb(NULL, lent->fcb_opaque);
+	else
+		sl_pktring_tx_complete(r->tx, slot, worker);
+}
+
 static void *
 tx_completer(void *arg)
 {
@@ -108,12 +156,13 @@ tx_completer(void *arg)
 		}
 		slot = lane->slot[lane->head % QUEUE];
 		for (int i = 0; i < 8; i++) {
-			uint64_t *data = words_of(tx_slot(r->tx, slot) + sl_pktring_data(r->version));
+			uint64_t *data =
+				words_of(tx_slot(r->tx, slot) + sl_pktring_data(r->version));
 
 			if (data[i] != lane->expect[lane->head % QUEUE])
 				sl_fetch_add_relaxed(&r->wrong, 1);
 		}
-		sl_pktring_tx_complete(r->tx, slot, worker);
+		complete(r, lane, slot, worker);
 		sl_store_release(&lane->head, lane->head + 1);
 	}
 }
@@ -127,14 +176,14 @@ start(struct worker *w, struct run *run, uint32_t index, void *(*body)(void *))
 }
 
 static void
-transmit(int version)
+transmit(int version, void *(*sender)(void *))
 {
-	struct run run = {.version = version,
-		.tx = ring_tx(version, (struct sl_pktring_tx_conf){0})};
+	struct run run = {
+		.version = version, .tx = ring_tx(version, (struct sl_pktring_tx_conf){0})};
 	struct worker w[4];
 
 	start(&w[0], &run, 0, tx_client);
-	start(&w[1], &run, 0, tx_sender);
+	start(&w[1], &run, 0, sender);
 	start(&w[2], &run, 0, tx_completer);
 	start(&w[3], &run, 1, tx_completer);
 	for (size_t i = 0; i < SL_COUNT_OF(w); i++)
@@ -147,19 +196,22 @@ transmit(int version)
 static void
 transmit_v1(void)
 {
-	transmit(TPACKET_V1);
+	transmit(TPACKET_V1, tx_sender);
+	transmit(TPACKET_V1, tx_lender);
 }
 
 static void
 transmit_v2(void)
 {
-	transmit(TPACKET_V2);
+	transmit(TPACKET_V2, tx_sender);
+	transmit(TPACKET_V2, tx_lender);
 }
 
 static void
 transmit_v3(void)
 {
-	transmit(TPACKET_V3);
+	transmit(TPACKET_V3, tx_sender);
+	transmit(TPACKET_V3, tx_lender);
 }
 
 /* A packet: which writer, and its count, eight times. */
@@ -251,8 +303,8 @@ receive(int version)
 	start(&w[1], &run, 1, rx_writer);
 	while (idle < 2) {
 		uint32_t writers = sl_load_acquire(&run.writers);
-		bool got = version == TPACKET_V3 ? rx_read_block(&run, &next, last, seen) :
-						   rx_read_slot(&run, &next, last, seen);
+		bool got = version == TPACKET_V3 ? rx_read_block(&run, &next, last, seen)
+						 : rx_read_slot(&run, &next, last, seen);
 
 		if (got)
 			continue;

@@ -497,3 +497,7 @@ static struct rte_vdev_driver driver = {
 
 RTE_PMD_REGISTER_VDEV(net_pktring, driver);
 RTE_PMD_REGISTER_PARAM_STRING(net_pktring, PARAMS);
+
+/* What DPDK's own build makes of the two lines above for dpdk-pmdinfo.py. */
+const char pktring_pmd_info[] __attribute__((used)) =
+	"PMD_INFO_STRING= {\"name\": \"net_pktring\", \"params\": \"" PARAMS "\", \"pci_ids\": []}";

@@ -32,6 +32,28 @@ SL_BEGIN_DECLS
 void sl_pktring_mbuf_attach(struct sl_pktring_tx *ring, const struct sl_pktring_frame *frame,
 	struct rte_mbuf *m);
 
+/** What a burst of lent slots may be, and how they are counted. */
+struct sl_pktring_lend {
+	uint32_t least, most; /**< bytes of a packet; most is at most 65535 */
+	uint32_t worker;      /**< as sl_pktring_tx_take */
+	uint16_t port;        /**< of the mbufs */
+};
+
+/**
+ * Take requests from the head and attach them to mbufs, for as long as there is nothing peculiar
+ * about them: their lengths are within bounds, and the ring has neither TX_HAS_OFF nor vnet headers
+ * (then none is taken). What stops it is the head slot, for peek to say what it is. As peek, take
+ * and attach in turn, at a fraction of the cost: pending slots are counted once.
+ *
+ * @param m     mbufs as rte_mempool_get_bulk leaves them; those that are not needed stay as they are
+ * @param len   set for each that was taken
+ * @return      how many were taken, 0..n
+ * Caller: the sender.
+ * Ordering: PR1; freeing the mbufs completes the slots (PR2).
+ */
+uint16_t sl_pktring_mbuf_lend(struct sl_pktring_tx *ring, const struct sl_pktring_lend *want,
+	struct rte_mbuf *const *m, uint32_t *len, uint16_t n);
+
 /**
  * Free an attached mbuf that nobody has sent, without completing its slot, and untake the slot.
  *

@@ -4,7 +4,7 @@
 
 /*
  * A net_pktring port, driven through ethdev's calls with the built plugin; its clients are forked
- * processes and the client library. Everything is counted: frames, mbufs, descriptors.
+ * processes and the client library. Everything is counted: frames, mbufs, descriptors, mappings.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -44,6 +44,21 @@ descriptors(void)
 	while (readdir(d) != NULL)
 		n++;
 	closedir(d);
+	return n;
+}
+
+/* Rings and pages of clients. One with a slot still pending would not be unmapped. */
+static unsigned int
+mappings(void)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	unsigned int n = 0;
+	char line[512];
+
+	REQUIRE(f != NULL);
+	while (fgets(line, sizeof(line), f) != NULL)
+		n += strstr(line, "sluice-ring") != NULL;
+	fclose(f);
 	return n;
 }
 
@@ -421,9 +436,10 @@ killed_clients_cost_nothing(void)
 	REQUIRE(rte_eth_dev_stop(PORT) == 0);
 	CHECK_EQ(rte_mempool_in_use_count(pool), 0);
 	/* Rings that were in flight are freed by the control thread, a little later. */
-	for (int i = 0; i < PATIENCE_MS && descriptors() > descriptors_idle; i++)
+	for (int i = 0; i < PATIENCE_MS && descriptors() + mappings() > descriptors_idle; i++)
 		usleep(1000);
 	CHECK_EQ(descriptors(), descriptors_idle);
+	CHECK_EQ(mappings(), 0);
 	REQUIRE(rte_eth_dev_start(PORT) == 0);
 }
 
