@@ -58,12 +58,27 @@ class Rig:
         for sig in SIGNALS:
             signal.signal(sig, self.interrupted)
         self.plugin = self.install(plugin)
+        self.runtime = self.sanitizer()
 
     def install(self, plugin):
         """A copy in a folder that only we may write to, as `meson install` would put it."""
         self.home = f'/opt/sluice-test-{os.getpid()}'
         os.makedirs(self.home, mode=0o755)
         return shutil.copy(plugin, self.home)
+
+    def sanitizer(self):
+        """What a stock program needs to load an instrumented plugin: its runtime, first of all. The
+        program's own leaks are not looked for."""
+        with open(self.plugin, 'rb') as f:
+            if b'__asan_init' not in f.read():
+                return ()
+        return (sh('clang', f'-print-file-name=libclang_rt.asan-{os.uname().machine}.so').strip(), )
+
+    def preload(self, *libraries):
+        """A command's prefix for a program that loads the plugin."""
+        libraries = (*self.runtime, *libraries)
+        return ('env', f'LD_PRELOAD={" ".join(libraries)}', 'ASAN_OPTIONS=detect_leaks=0',
+                'UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1') if libraries else ()
 
     @staticmethod
     def deaf():
@@ -233,7 +248,7 @@ class Testpmd:
         cpus = sorted(os.sched_getaffinity(0))
         self.prefix = prefix
         lcores = lcores or f'0@{cpus[0]},1@{cpus[-1]}'
-        command = [*wrapper, 'stdbuf', '-oL', 'dpdk-testpmd', '--lcores', lcores, *memory,
+        command = [*wrapper, *rig.preload(), 'stdbuf', '-oL', 'dpdk-testpmd', '--lcores', lcores, *memory,
                    '--no-pci', '--no-telemetry', f'--file-prefix={prefix}']
         if plugin:
             command += ['-d', rig.plugin]

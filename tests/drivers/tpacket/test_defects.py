@@ -7,6 +7,7 @@ fails too: then the comparison says nothing any more. Numbers as in doc/tpacket.
 
 usage: test_defects.py PLUGIN
 """
+import configparser
 import os
 import random
 import re
@@ -315,6 +316,42 @@ FORWARDING = (('5: a frame that the kernel refuses counts as sent', lost_but_sen
               ('4: frames that were not sent while the link was down are in the way later', sent_later))
 
 
+# The features of doc/tpacket.ini, and what in the driver's code is there for each.
+FEATURES = {
+    'Speed capabilities': 'speed_capa',
+    'Link status': '.link_update =',
+    'Link status event': 'RTE_ETH_EVENT_INTR_LSC',
+    'Rx interrupt': '.rx_queue_intr_enable =',
+    'Free Tx mbuf on demand': '.tx_done_cleanup =',
+    'Runtime Rx queue setup': 'CAPA_RUNTIME_RX_QUEUE_SETUP',
+    'Runtime Tx queue setup': 'CAPA_RUNTIME_TX_QUEUE_SETUP',
+    'Queue start/stop': '.rx_queue_start =',
+    'Burst mode info': '.rx_burst_mode_get =',
+    'Power mgmt address monitor': '.get_monitor_addr =',
+    'MTU update': '.mtu_set =',
+    'Scattered Rx': 'RX_OFFLOAD_SCATTER',
+    'LRO': 'RX_OFFLOAD_TCP_LRO',
+    'TSO': 'TX_OFFLOAD_TCP_TSO',
+    'Promiscuous mode': '.promiscuous_enable =',
+    'Allmulticast mode': '.allmulticast_enable =',
+    'Unicast MAC filter': '.mac_addr_add =',
+    'Multicast MAC filter': '.set_mc_addr_list =',
+    'RSS hash': 'flow_type_rss_offloads',
+    'VLAN offload': '.vlan_offload_set =',
+    'L3 checksum offload': 'TX_OFFLOAD_IPV4_CKSUM',
+    'L4 checksum offload': 'TX_OFFLOAD_UDP_CKSUM',
+    'Timestamp offload': 'RX_OFFLOAD_TIMESTAMP',
+    'Packet type parsing': '.dev_supported_ptypes_get =',
+    'Rx descriptor status': '->rx_descriptor_status =',
+    'Tx descriptor status': '->tx_descriptor_status =',
+    'Basic stats': '.stats_get =',
+    'Extended stats': '.xstats_get =',
+    'Stats per queue': 'q_ipackets',
+    'Multiprocess aware': 'secondary_ops',
+    'Linux': 'linux/if_packet.h',
+}
+
+
 def run_documents(cases):
     top = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../..')
     with cases('15: the page of the driver names every argument with its default'):
@@ -325,6 +362,18 @@ def run_documents(cases):
         assert len(keys) == 13, keys
         missing = [k for k in keys if not re.search(rf'^\| `{k}` \|[^|]+\|[^|]+\|', page, flags=re.M)]
         assert not missing, missing
+    with cases('15: the feature table claims what the code has, and nothing more'):
+        code = ''
+        for name in os.listdir(f'{top}/drivers/net/tpacket'):
+            with open(f'{top}/drivers/net/tpacket/{name}', encoding='utf-8') as f:
+                code += f.read()
+        table = configparser.ConfigParser()
+        table.optionxform = str
+        table.read(f'{top}/doc/tpacket.ini')
+        claimed = set(table['Features']) - {'Usage doc'}
+        assert claimed == set(FEATURES), claimed ^ set(FEATURES)
+        unfounded = [name for name, text in FEATURES.items() if text not in code]
+        assert not unfounded, unfounded
 
 
 def judge(cases, driver, name, show, *args):

@@ -119,18 +119,18 @@ def run_secondary(cases, rig):
             link.send(FRAME)
             assert link.receive() is not None
         with cases('a secondary process reads counters, and is told that it has no data path'):
-            text = r.sh(*inside, 'dpdk-proc-info', '--no-pci', '--file-prefix=rte', '--huge-dir',
-                        folder, '--', '-p', '1', '--xstats')
+            text = r.sh(*inside, *rig.preload(), 'dpdk-proc-info', '--no-pci', '--file-prefix=rte',
+                        '--huge-dir', folder, '--', '-p', '1', '--xstats')
             assert re.search(r'rx_delivered_packets: 9\b', text), text[-800:]
         with cases('dpdk-dumpcap captures from the port'):
             # Packet pools are shared by the number of their handler, which is the order in which a
             # process loaded them; the distribution's testpmd links some, its dumpcap none.
             linked = re.findall(r'(librte_mempool_\w+\.so\.\d+) =>', r.sh('ldd', r.sh(
                 'which', 'dpdk-testpmd').strip()))
-            same = ['env', f'LD_PRELOAD={" ".join(linked)}']
-            dump = subprocess.Popen([*inside, *same, 'dpdk-dumpcap', '-i', 'net_tpacket0', '-c', '8', '-P',
-                                     '-w', '/var/run/dpdk/capture.pcap'], stdout=subprocess.PIPE,
-                                    stderr=subprocess.STDOUT, text=True)
+            dump = subprocess.Popen(
+                [*inside, *rig.preload(*linked), 'dpdk-dumpcap', '-i', 'net_tpacket0', '-c', '8', '-P',
+                 '-w', '/var/run/dpdk/capture.pcap'], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                text=True)
             rig.processes.append(dump)
             end = time.monotonic() + r.PATIENCE_S
             while dump.poll() is None and time.monotonic() < end:
@@ -186,7 +186,7 @@ class Switch:
                  f'other_config:dpdk-lcore-mask={1 << cpus[0]:#x}',
                  f'other_config:pmd-cpu-mask={1 << cpus[-1]:#x}', f'other_config:dpdk-extra={extra}')
         self.daemon = self.rig.run(
-            self.ns, shutil.which('ovs-vswitchd-dpdk') or '/usr/lib/openvswitch-switch-dpdk/'
+            self.ns, *self.rig.preload(), shutil.which('ovs-vswitchd-dpdk') or '/usr/lib/openvswitch-switch-dpdk/'
             'ovs-vswitchd-dpdk', self.db, f'--unixctl={self.home}/ctl', '--log-file='
             f'{self.home}/log', env=self.env, stderr=subprocess.DEVNULL)
 

@@ -468,25 +468,68 @@ def run_information(cases, rig):
 
 
 def run_tap(cases, rig):
-    with cases('on a tap: io with every size, and the kernel side gone'):
-        ns = rig.namespace('tap')
-        one, two = r.Tap(ns, 'ta'), r.Tap(ns, 'tb')
-        pmd = rig.testpmd(ns, 'net_tpacket0,iface=ta', 'net_tpacket1,iface=tb')
-        pmd.start()
-        for size in (14, 15, 60, 64, 1000, 1514):
+    ns = rig.namespace('tap')
+    one, two = r.Tap(ns, 'ta'), r.Tap(ns, 'tb')
+    pmd = rig.testpmd(ns, 'net_tpacket0,iface=ta', 'net_tpacket1,iface=tb', options=['--enable-scatter'])
+    pmd.start()
+
+    def there_and_back(*sizes):
+        for size in sizes:
             frame = ETHER4 + random.randbytes(size - 14)
             one.send(frame)
             assert two.receive() == frame, size
             two.send(frame)
             assert one.receive() == frame, size
+    with cases('on a tap: io with every size'):
+        there_and_back(14, 15, 60, 64, 1000, 1514)
+    with cases('on a tap: jumbo frames, scattered'):
+        for mtu, sizes in ((9000, (1515, 2048, 2049, 9014)), (68, (14, 60, 82)), (1500, (60, 1514))):
+            for port in (0, 1):
+                assert 'ail' not in pmd.ask(f'port config mtu {port} {mtu}')
+            there_and_back(*sizes)
+    with cases('on a tap: macswap'):
+        pmd.forward('macswap')
+        frame = ETHER4 + bytes(100)
+        one.send(frame)
+        assert two.receive() == frame[6:12] + frame[:6] + frame[12:]
+    with cases('on a tap: stopped and started'):
+        pmd.stop()
+        pmd.ask('port stop all')
+        one.send(ETHER4 + bytes(46))
+        pmd.ask('port start all')
+        pmd.ask('set fwd io')
+        pmd.start()
+        there_and_back(64)
+    with cases('on a tap: rxonly and txonly'):
+        pmd.forward('rxonly')
+        pmd.ask('clear port stats all')
+        for _ in range(5):
+            one.send(ETHER4 + bytes(46))
+        assert pmd.until_stat('RX-packets', 5)['RX-packets'] == 5
+        pmd.stop()
+        pmd.ask('set fwd txonly')
+        pmd.ask('start')
+        assert len(one.receive()) == len(two.receive()) == 64
+        pmd.stop()
+        one.flush()
+        two.flush()
+    with cases('on a tap: the kernel side gone, and there again'):
+        pmd.ask('set fwd io')
+        pmd.start()
         one.close()
         end = time.monotonic() + r.PATIENCE_S
         while 'Link status: down' not in pmd.ask('show port info 0'):
             assert time.monotonic() < end, 'the link is still up'
         two.send(ETHER4 + bytes(50))
-        pmd.stop()
-        assert pmd.quit() == 0
-        two.close()
+        remakes = pmd.xstats()['ring_remakes']
+        one = r.Tap(ns, 'ta')
+        while pmd.xstats()['ring_remakes'] == remakes:
+            assert time.monotonic() < end, 'the rings are not made again'
+        there_and_back(60, 1514)
+    pmd.stop()
+    assert pmd.quit() == 0
+    one.close()
+    two.close()
 
 
 def run(cases, rig):
