@@ -79,8 +79,6 @@ struct app_eal_conf {
 	const char *iface; /**< kernel interface to open, or NULL: EAL arguments name the ports */
 	uint16_t lcores;   /**< lcores wanted when EAL is set up here */
 	uint16_t queues;   /**< queue pairs wanted on the interface */
-	bool promiscuous;  /**< receive frames to other MAC addresses too */
-	bool group;	   /**< receive frames to groups (IPv6 needs them) */
 };
 
 /**
@@ -109,9 +107,6 @@ unsigned int app_cpus(void);
 
 /** Do lcores share processors, so that one which finds nothing to do should let others run? */
 bool app_crowded(void);
-
-/** Frames that the interface dropped because its receive ring was full, since the last call. */
-uint64_t app_iface_missed(void);
 
 /** Exit with a sentence if another sluice program receives on that port, unless both share it. */
 void app_iface_claim(const char *iface, uint16_t port, bool shared);

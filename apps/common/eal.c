@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <rte_eal.h>
@@ -141,25 +140,11 @@ lcore_map(char *text, size_t size, unsigned int lcores)
 	}
 }
 
-/*
- * The one place that decides which driver opens a kernel interface.
- *
- * net_af_packet of 22.11 computes frame addresses as if frames were packed without gaps, so the
- * frame size must divide the block size, and the frame count must fill whole blocks. It also locks
- * its rings, which a user without CAP_IPC_LOCK may do only up to RLIMIT_MEMLOCK.
- */
+/* The one place that decides which driver opens a kernel interface. */
 static void
 iface_vdev(char *text, size_t size, const struct app_eal_conf *conf)
 {
-	unsigned int frames = 8192;
-	struct rlimit limit;
-
-	if (geteuid() != 0 && getrlimit(RLIMIT_MEMLOCK, &limit) == 0)
-		while (frames > 64 && 2ull * 2048 * frames * conf->queues > limit.rlim_cur / 2)
-			frames /= 2;
-	snprintf(text, size,
-		"--vdev=net_af_packet0,iface=%s,qpairs=%u,blocksz=65536,framesz=2048,framecnt=%u",
-		conf->iface, conf->queues, frames);
+	snprintf(text, size, "--vdev=net_tpacket0,iface=%s,qpairs=%u", conf->iface, conf->queues);
 }
 
 /* Arguments for rte_eal_init, which may write into them. */
@@ -262,10 +247,13 @@ app_eal_start(int eal_argc, char **eal_argv, const struct app_eal_conf *conf)
 			 "arguments before \"--\".",
 			conf->iface);
 	if (conf->iface != NULL) {
-		iface_check(conf->iface, conf->promiscuous, conf->group);
+		if (!APP_HAS_TPACKET)
+			app_fail("--iface %s needs net_tpacket, which this program was built "
+				 "without: run config/install-deps.sh and build it again.",
+				conf->iface);
+		iface_check(conf->iface);
 		atexit(remove_runtime_dir);
 		eal_start_iface(eal_argv[0], conf);
-		iface_opened(conf->iface);
 	} else {
 		char *kept[64];
 

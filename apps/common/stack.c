@@ -15,6 +15,10 @@
 
 #define RX_DESC 1024
 #define TX_DESC 1024
+/* On a kernel interface: the ring has its own memory, takes what comes while we are not on the
+ * processor, and what we send is gone when the call returns. */
+#define IFACE_RX_DESC 8192
+#define IFACE_TX_DESC 256
 #define POOL_CACHE 256
 /* Turns without a packet after which a worker on a shared processor lets others run. */
 #define IDLE_TURNS 16
@@ -55,8 +59,8 @@ port_conf(const struct rte_eth_dev_info *info, uint16_t queues, struct rte_eth_c
 static int
 queues_setup(uint16_t id, uint16_t queues, struct rte_mempool *pool)
 {
-	uint16_t rxd = RX_DESC;
-	uint16_t txd = TX_DESC;
+	uint16_t rxd = app_eal_own() ? IFACE_RX_DESC : RX_DESC;
+	uint16_t txd = app_eal_own() ? IFACE_TX_DESC : TX_DESC;
 	int socket = rte_eth_dev_socket_id(id);
 	int ret = rte_eth_dev_adjust_nb_rx_tx_desc(id, &rxd, &txd);
 
@@ -87,9 +91,6 @@ port_start(uint16_t id, uint16_t queues, bool promiscuous, struct rte_mempool *p
 	if (ret != 0)
 		app_fail("port %s with %u queue pairs does not start: %s.", name, queues,
 			sl_strerror(ret));
-	/* The memberships of iface_check do it there; what the driver sets would outlive us. */
-	if (app_eal_own())
-		return;
 	/* What a port cannot do here it mostly need not: virtual ones receive everything. */
 	if (promiscuous)
 		(void)rte_eth_promiscuous_enable(id);
@@ -298,7 +299,7 @@ app_stack_halt(struct app_stack *s)
 uint64_t
 app_stack_missed(struct app_stack *s)
 {
-	uint64_t missed = app_iface_missed();
+	uint64_t missed = 0;
 
 	for (uint16_t p = 0; p < s->nports; p++) {
 		struct rte_eth_stats stats;

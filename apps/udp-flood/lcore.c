@@ -98,7 +98,7 @@ static void
 lcore_open(struct flood *f, int eal_argc, char **eal_argv)
 {
 	const struct flood_options *o = f->opt;
-	struct app_eal_conf eal = {.iface = o->iface, .lcores = 1, .queues = 1, .group = true};
+	struct app_eal_conf eal = {.iface = o->iface, .lcores = 1, .queues = 1};
 	struct app_stack_conf conf = o->stack;
 
 	app_eal_start(eal_argc, eal_argv, &eal);

@@ -173,8 +173,6 @@ start(struct sink *s, int eal_argc, char **argv)
 		.iface = o->iface,
 		.lcores = o->split ? o->stack.workers + 1 : 1,
 		.queues = o->stack.workers,
-		.promiscuous = o->stack.promiscuous,
-		.group = true,
 	};
 	struct app_stack_conf conf = o->stack;
 

@@ -148,6 +148,7 @@ struct tpacket_rxq {
 	bool scatter;		   /* (c) */
 	bool lro;		   /* (c) */
 	bool deferred;		   /* (c) not started with the port */
+	bool behind;		   /* (o) the last burst did not take all that was there */
 	bool strip;		   /* (a) tags are taken out */
 	uint16_t desc;		   /* (c) as asked in the setup */
 	uint32_t socket_id;	   /* (c) */

@@ -12,6 +12,12 @@
 
 #include "tpacket_priv.h"
 
+/* Slots ahead that are fetched into the cache. */
+#define AHEAD 4
+/* Frames in a row that tell of a backlog. Without one the kernel is about to write the slots ahead:
+ * fetching them would take their lines away from it. */
+#define BACKLOG 2
+
 #define SLL_OFFSET TPACKET_ALIGN(sizeof(struct tpacket2_hdr))
 
 /* Copies out what the kernel wrote, each field once, and keeps it inside the slot. */
@@ -53,6 +59,17 @@ read_one(struct tpacket_rxq *q, struct tpacket_ring *ring, uint32_t status, stru
 	return tpacket_rx_frame(q, ring, &f, pkts, n);
 }
 
+/* Wrong at the end of a block that is not full and of the ring, where it does no harm. */
+static void
+fetch_ahead(const struct tpacket_rxq *q, const struct tpacket_ring *ring)
+{
+	const uint8_t *slot = q->cur.slot + (size_t)AHEAD * ring->geom.frame_size;
+
+	rte_prefetch0(slot);
+	rte_prefetch0(slot + SL_CACHE_LINE);
+	rte_prefetch0(slot + 2 * SL_CACHE_LINE);
+}
+
 uint16_t
 tpacket_rx2_burst(void *rxq, struct rte_mbuf **pkts, uint16_t n)
 {
@@ -60,7 +77,6 @@ tpacket_rx2_burst(void *rxq, struct rte_mbuf **pkts, uint16_t n)
 	struct tpacket_ring *ring = tpacket_gate_enter(&q->gate);
 	uint16_t got = 0;
 	uint32_t status;
-	uint8_t *next;
 	int ret;
 
 	if (SL_UNLIKELY(ring == NULL))
@@ -72,10 +88,8 @@ tpacket_rx2_burst(void *rxq, struct rte_mbuf **pkts, uint16_t n)
 		status = sl_load_acquire(&tpacket_slot_header(q->cur.slot)->tp_status);
 		if ((status & TP_STATUS_USER) == 0)
 			break;
-		next = tpacket_cursor_following(&q->cur, ring);
-		rte_prefetch0(next);
-		rte_prefetch0(next + SL_CACHE_LINE);
-		rte_prefetch0(next + 2 * SL_CACHE_LINE);
+		if (q->behind || got >= BACKLOG)
+			fetch_ahead(q, ring);
 		ret = read_one(q, ring, status, pkts + got, (uint16_t)(n - got));
 		if (SL_UNLIKELY(ret < 0))
 			break; /* no mbuf: the frame waits in its slot */
@@ -84,6 +98,7 @@ tpacket_rx2_burst(void *rxq, struct rte_mbuf **pkts, uint16_t n)
 		sl_store_release(&tpacket_slot_header(q->cur.slot)->tp_status, TP_STATUS_KERNEL);
 		tpacket_cursor_advance(&q->cur, ring);
 	}
+	q->behind = got == n;
 out:
 	tpacket_gate_leave(&q->gate);
 	return got;

@@ -88,8 +88,7 @@ def receive(rig, ns, driver, size, queues, seconds):
 
 def stream(rig, driver, seconds):
     path = Forwarder.__new__(Forwarder)
-    n = len(rig.namespaces)
-    path.a, path.b, path.d = (rig.namespace(f'{x}{n}') for x in 'abd')
+    path.a, path.b, path.d = (rig.namespace(x) for x in 'abd')
     rig.veth(path.a, 'wa', path.b, 'wb')
     rig.veth(path.b, 'wc', path.d, 'wd')
     for ns, dev, address in ((path.a, 'wa', '198.18.1.1'), (path.d, 'wd', D4)):

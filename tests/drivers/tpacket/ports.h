@@ -45,7 +45,7 @@ struct setup {
 };
 
 /* 0, or -errno of the first call that failed; *id is set in any case where there is a port. */
-static int
+static inline int
 try_port(const char *name, const char *iface, const struct setup *s, uint16_t *id)
 {
 	struct rte_eth_conf conf = {.rxmode.offloads = s->rx, .txmode.offloads = s->tx};
@@ -82,7 +82,7 @@ try_port(const char *name, const char *iface, const struct setup *s, uint16_t *i
 	return ret == 0 ? rte_eth_promiscuous_enable(*id) : ret;
 }
 
-static uint16_t
+static inline uint16_t
 open_port(const char *name, const char *iface, const struct setup *s)
 {
 	uint16_t id;
@@ -91,7 +91,7 @@ open_port(const char *name, const char *iface, const struct setup *s)
 	return id;
 }
 
-static void
+static inline void
 close_port(uint16_t id)
 {
 	struct rte_eth_dev_info info;
@@ -104,7 +104,7 @@ close_port(uint16_t id)
 	CHECK_EQ(rte_dev_remove(device), 0);
 }
 
-static struct rte_mbuf *
+static inline struct rte_mbuf *
 frame_of(uint32_t len, uint32_t number)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
@@ -121,7 +121,7 @@ frame_of(uint32_t len, uint32_t number)
 	return m;
 }
 
-static uint32_t
+static inline uint32_t
 number_of(const struct rte_mbuf *m)
 {
 	uint32_t n;
@@ -131,7 +131,7 @@ number_of(const struct rte_mbuf *m)
 }
 
 /* Polls until n packets came or patience ends. */
-static uint16_t
+static inline uint16_t
 receive(uint16_t port, struct rte_mbuf **out, uint16_t n)
 {
 	uint16_t got = 0;
@@ -142,7 +142,7 @@ receive(uint16_t port, struct rte_mbuf **out, uint16_t n)
 	return got;
 }
 
-static uint64_t
+static inline uint64_t
 xstat(uint16_t port, const char *name)
 {
 	uint64_t id, value = UINT64_MAX;
@@ -152,7 +152,7 @@ xstat(uint16_t port, const char *name)
 	return value;
 }
 
-static int
+static inline int
 open_files(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -166,7 +166,7 @@ open_files(void)
 }
 
 /* Loads the plugin, starts EAL, makes the pool. */
-static void
+static inline void
 start_dpdk(int argc, char **argv)
 {
 	static char words[][48] = {"test_api", "--no-huge", "-m", "256", "--no-pci",

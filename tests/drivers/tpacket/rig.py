@@ -26,9 +26,17 @@ SOL_PACKET = 263
 PACKET_AUXDATA = 8
 PACKET_IGNORE_OUTGOING = 23
 SO_RCVBUFFORCE = 33
-PATIENCE_S = 180  # only ever waited out when something is broken
+PATIENCE_S = 30  # only ever waited out when something is broken
 LIBC = ctypes.CDLL(None, use_errno=True)
 PROMPT = 'testpmd> '
+# What other threads of testpmd print at any time. The prompt and the echo of a command are written
+# letter by letter, so such a line may stand in the middle of either.
+NOISE = re.compile(r'(?:Port \d+: [\w ]+ event|TPACKET: [^\n]*)\n')
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+# Without it, a choice of arguments that between them take every path.
+FULL = '--full' in sys.argv
 
 
 def sh(*command, check=True):
@@ -44,12 +52,13 @@ class Rig:
     def __init__(self, plugin):
         self.tag = f'tp{os.getpid()}'
         self.namespaces, self.processes = [], []
-        self.count = 0
+        self.count = self.made = 0
         self.home = None
         atexit.register(self.close)
-        for sig in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(sig, lambda *_: sys.exit(130))
+        for sig in SIGNALS:
+            signal.signal(sig, self.interrupted)
         self.plugin = self.install(plugin)
+        self.runtime = self.sanitizer()
 
     def install(self, plugin):
         """A copy in a folder that only we may write to, as `meson install` would put it."""
@@ -57,30 +66,58 @@ class Rig:
         os.makedirs(self.home, mode=0o755)
         return shutil.copy(plugin, self.home)
 
-    def close(self):
-        # A second signal must not end this half way.
-        for sig in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    def sanitizer(self):
+        """What a stock program needs to load an instrumented plugin: its runtime, first of all. The
+        program's own leaks are not looked for."""
+        with open(self.plugin, 'rb') as f:
+            if b'__asan_init' not in f.read():
+                return ()
+        return (sh('clang', f'-print-file-name=libclang_rt.asan-{os.uname().machine}.so').strip(), )
+
+    def preload(self, *libraries):
+        """A command's prefix for a program that loads the plugin."""
+        libraries = (*self.runtime, *libraries)
+        return ('env', f'LD_PRELOAD={" ".join(libraries)}', 'ASAN_OPTIONS=detect_leaks=0',
+                'UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1') if libraries else ()
+
+    @staticmethod
+    def deaf():
+        # A second signal must not end the cleaning up half way.
+        for sig in SIGNALS:
             signal.signal(sig, signal.SIG_IGN)
-        for process in self.processes:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
+
+    def interrupted(self, *_):
+        self.deaf()
+        sys.exit(130)  # close() comes with it
+
+    def close(self):
+        self.deaf()
+        self.clear()
+        if self.home:
+            shutil.rmtree(self.home, ignore_errors=True)
+
+    def clear(self):
+        """Take everything away but the plugin; True if some process was still there."""
+        alive = [p for p in self.processes if p.poll() is None]
+        for process in alive:
+            process.kill()
+            process.wait()
         self.processes.clear()
         for ns in self.namespaces:
             sh('ip', 'netns', 'del', ns, check=False)
         self.namespaces.clear()
-        if self.home:
-            shutil.rmtree(self.home, ignore_errors=True)
         for path in glob.glob(f'/var/run/dpdk/{self.tag}n*'):
             shutil.rmtree(path, ignore_errors=True)
+        return bool(alive)
 
     def namespace(self, name, ipv6=False):
-        ns = f'{self.tag}{name}'
+        self.made += 1
+        ns = f'{self.tag}{name}{self.made}'
         sh('ip', 'netns', 'add', ns)
         self.namespaces.append(ns)
-        for scope in ('default', 'all', 'lo'):
-            sh('ip', 'netns', 'exec', ns, 'sysctl', '-qw',
-               f'net.ipv6.conf.{scope}.disable_ipv6={0 if ipv6 else 1}')
+        sh('ip', 'netns', 'exec', ns, 'sysctl', '-qw',
+           *(f'net.ipv6.conf.{scope}.disable_ipv6={0 if ipv6 else 1}'
+             for scope in ('default', 'all', 'lo')))
         sh('ip', '-n', ns, 'link', 'set', 'lo', 'up')
         return ns
 
@@ -90,8 +127,7 @@ class Rig:
            'numrxqueues', str(queues), 'type', 'veth', 'peer', 'name', b, 'netns', ns_b, 'mtu',
            str(mtu), 'numtxqueues', str(queues), 'numrxqueues', str(queues))
         for ns, dev in ((ns_a, a), (ns_b, b)):
-            sh('ip', '-n', ns, 'link', 'set', dev, 'arp', 'off')
-            sh('ip', '-n', ns, 'link', 'set', dev, 'up')
+            sh('ip', '-n', ns, 'link', 'set', dev, 'arp', 'off', 'up')
 
     def run(self, ns, *command, **options):
         process = subprocess.Popen(['ip', 'netns', 'exec', ns, *command], **options)
@@ -132,9 +168,11 @@ class Rig:
         return json.loads(sh('ip', '-j', '-d', '-n', ns, 'link', 'show', dev))[0]
 
     def leftovers(self):
-        """What a finished driver must not leave: packet sockets of the namespaces, and no more."""
-        return {ns: sh('ip', 'netns', 'exec', ns, 'ss', '-0', '-n', '-H').strip()
-                for ns in self.namespaces}
+        """Processes that no case has ended, and packet sockets that are there without one."""
+        left = [' '.join(p.args) for p in self.processes if p.poll() is None]
+        for ns in self.namespaces:
+            left += sh('ip', 'netns', 'exec', ns, 'ss', '-0', '-n', '-H').split('\n')
+        return [line for line in left if line]
 
 
 class Link:
@@ -205,23 +243,29 @@ class Testpmd:
     """A stock dpdk-testpmd, driven over its standard input."""
 
     def __init__(self, rig, ns, prefix, vdevs, mode='io', options=(), plugin=True, log=None,
-                 wrapper=(), lcores=None, mbufs=8192, memory=('--no-huge', '-m', '512'),
+                 wrapper=(), lcores=None, mbufs=8192, memory=('--no-huge', '-m', '128'),
                  expect_failure=False):
         cpus = sorted(os.sched_getaffinity(0))
         self.prefix = prefix
         lcores = lcores or f'0@{cpus[0]},1@{cpus[-1]}'
-        command = [*wrapper, 'stdbuf', '-oL', 'dpdk-testpmd', '--lcores', lcores, *memory,
+        command = [*wrapper, *rig.preload(), 'stdbuf', '-oL', 'dpdk-testpmd', '--lcores', lcores, *memory,
                    '--no-pci', '--no-telemetry', f'--file-prefix={prefix}']
         if plugin:
             command += ['-d', rig.plugin]
         command += [f'--vdev={v}' for v in vdevs]
         command += [f'--log-level={log}'] if log else []
-        command += ['--', '-i', f'--forward-mode={mode}', f'--total-num-mbufs={mbufs}', *options]
+        # Locking all of its memory would take it longer than everything else here.
+        command += ['--', '-i', f'--forward-mode={mode}', f'--total-num-mbufs={mbufs}',
+                    '--no-mlockall', *options]
         self.process = rig.run(ns, *command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, cwd='/')
         self.pending, self.log = '', ''
         if not expect_failure:
-            self.log = self.until(lambda text: text.endswith(PROMPT))
+            self.log = self.until(lambda text: PROMPT in self.flat(text))
+
+    @staticmethod
+    def flat(text):
+        return NOISE.sub('', text).replace('\n', '')
 
     def until(self, done):
         end = time.monotonic() + PATIENCE_S
@@ -240,11 +284,19 @@ class Testpmd:
         """Give a command; returns what it printed."""
         self.process.stdin.write(line.encode() + b'\n')
         self.process.stdin.flush()
-        # The line comes back as an echo, then the answer, then a prompt; a message about an event
-        # may come behind that.
-        text = self.until(lambda t: line in t and PROMPT in t[t.index(line):])
+
+        def answered(text):
+            """The line comes back as an echo, then the answer, then a prompt."""
+            _, echo, answer = self.flat(text).partition(line)
+            return echo and PROMPT in answer
+        text = self.until(answered)
         self.log += text
         return text
+
+    def forward(self, mode):
+        self.stop()
+        self.ask(f'set fwd {mode}')
+        self.start()
 
     def start(self, tx_first=False):
         return self.ask('start tx_first' if tx_first else 'start')
@@ -310,6 +362,7 @@ class Case:
             print('ok  ', self.name)
         elif issubclass(kind, Exception):
             self.cases.failed += 1
+            self.cases.rig.clear()  # it may have left anything
             while trace.tb_next is not None:
                 trace = trace.tb_next
             where = f'{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}'
@@ -323,7 +376,8 @@ class Case:
 class Cases:
     """Counts cases; use as `with cases('name'): assert ...`."""
 
-    def __init__(self):
+    def __init__(self, rig=None):
+        self.rig = rig
         self.passed = self.failed = self.skipped = 0
 
     def __call__(self, name):
@@ -349,10 +403,11 @@ def main(run):
         cases.skip('all', 'needs dpdk-testpmd')
         print('0 passed, 0 failed, 1 skipped')
         sys.exit(77)
-    rig = Rig(sys.argv[1])
+    rig = cases.rig = Rig(sys.argv[1])
     with cases('the script runs to its end'):
         run(cases, rig)
-    with cases('nothing is left behind'):
-        left = {ns: text for ns, text in rig.leftovers().items() if text}
-        assert not left, left
+    if not cases.failed:  # a case that failed has not come to its end
+        with cases('nothing is left behind'):
+            left = rig.leftovers()
+            assert not left, left
     sys.exit(cases.finish())

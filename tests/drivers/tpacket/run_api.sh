@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Sluice developers
 #
-# Runs test_api or test_faults in a network namespace of its own with a veth pair, which ends with it.
+# Runs test_api or test_faults in a network namespace of its own with a veth pair, and with a run
+# directory of its own for DPDK; both end with it.
 #
 #     port A on t0 ---- veth ---- t1: port B
 set -euo pipefail
@@ -12,8 +13,10 @@ if [ "$(id -u)" != 0 ]; then
 	echo '0 passed, 0 failed, 1 skipped'
 	exit 77
 fi
-exec unshare --net bash -c '
+mkdir -p /var/run/dpdk
+exec unshare --net --mount bash -c '
 	set -e
+	mount -t tmpfs none /var/run/dpdk
 	sysctl -qw net.ipv6.conf.default.disable_ipv6=1
 	ip link set lo up
 	ip link add t0 type veth peer name t1

@@ -21,8 +21,7 @@ RAW_ONLY = ('setpriv', '--bounding-set=-all,+net_raw', '--inh-caps=-all')
 
 
 def run_rights(cases, rig):
-    n = len(rig.namespaces)
-    a, b = rig.namespace(f'a{n}'), rig.namespace(f'b{n}')
+    a, b = rig.namespace('a'), rig.namespace('b')
     rig.veth(a, 'wa', b, 'wb')
     link = r.Link(a, 'wa')
     with cases('CAP_NET_RAW alone is enough to receive and to send'):
@@ -58,7 +57,7 @@ def run_rights(cases, rig):
         pmd.stop()
         assert pmd.quit() == 0
     with cases('an interface without Ethernet headers is refused'):
-        ns = rig.namespace(f'n{n}')
+        ns = rig.namespace('n')
         r.sh('ip', '-n', ns, 'tuntap', 'add', 'mode', 'tun', 'name', 'tun0')
         _, text = rig.testpmd(ns, 'net_tpacket0,iface=tun0', expect_failure=True).wait()
         assert 'not an Ethernet interface' in text, text[-500:]
@@ -66,20 +65,25 @@ def run_rights(cases, rig):
 
 
 class HugePages:
-    """Some for two processes that share memory; taken back afterwards, others' left alone."""
+    """Some for two processes that share memory: those that are free, or more until the end."""
 
     @staticmethod
-    def count():
-        return int(r.sh('sysctl', '-n', 'vm.nr_hugepages'))
+    def read(name):
+        with open('/proc/meminfo', encoding='ascii') as f:
+            return int(re.search(rf'{name}:\s+(\d+)', f.read()).group(1))
 
     def __enter__(self):
-        before = self.count()
-        r.sh('sysctl', '-qw', f'vm.nr_hugepages={before + HUGE_PAGES}')
-        self.added = self.count() - before
-        return self.added
+        self.added = 0
+        total, free = self.read('HugePages_Total'), self.read('HugePages_Free')
+        if free < HUGE_PAGES:
+            r.sh('sysctl', '-qw', f'vm.nr_hugepages={total + HUGE_PAGES - free}')
+            self.added = self.read('HugePages_Total') - total
+        return self.read('HugePages_Free')
 
     def __exit__(self, *_):
-        r.sh('sysctl', '-qw', f'vm.nr_hugepages={max(0, self.count() - self.added)}')
+        if self.added:
+            total = self.read('HugePages_Total')
+            r.sh('sysctl', '-qw', f'vm.nr_hugepages={max(0, total - self.added)}')
 
 
 def own_mounts(rig):
@@ -98,8 +102,7 @@ def own_mounts(rig):
 def run_secondary(cases, rig):
     os.makedirs('/var/run/dpdk', exist_ok=True)
     wrapper, folder = own_mounts(rig)
-    n = len(rig.namespaces)
-    a, b = rig.namespace(f'a{n}'), rig.namespace(f'b{n}')
+    a, b = rig.namespace('a'), rig.namespace('b')
     rig.veth(a, 'wa', b, 'wb')
     with HugePages() as pages:
         if pages < HUGE_PAGES:
@@ -116,18 +119,18 @@ def run_secondary(cases, rig):
             link.send(FRAME)
             assert link.receive() is not None
         with cases('a secondary process reads counters, and is told that it has no data path'):
-            text = r.sh(*inside, 'dpdk-proc-info', '--no-pci', '--file-prefix=rte', '--huge-dir',
-                        folder, '--', '-p', '1', '--xstats')
+            text = r.sh(*inside, *rig.preload(), 'dpdk-proc-info', '--no-pci', '--file-prefix=rte',
+                        '--huge-dir', folder, '--', '-p', '1', '--xstats')
             assert re.search(r'rx_delivered_packets: 9\b', text), text[-800:]
         with cases('dpdk-dumpcap captures from the port'):
             # Packet pools are shared by the number of their handler, which is the order in which a
             # process loaded them; the distribution's testpmd links some, its dumpcap none.
             linked = re.findall(r'(librte_mempool_\w+\.so\.\d+) =>', r.sh('ldd', r.sh(
                 'which', 'dpdk-testpmd').strip()))
-            same = ['env', f'LD_PRELOAD={" ".join(linked)}']
-            dump = subprocess.Popen([*inside, *same, 'dpdk-dumpcap', '-i', 'net_tpacket0', '-c', '8', '-P',
-                                     '-w', '/var/run/dpdk/capture.pcap'], stdout=subprocess.PIPE,
-                                    stderr=subprocess.STDOUT, text=True)
+            dump = subprocess.Popen(
+                [*inside, *rig.preload(*linked), 'dpdk-dumpcap', '-i', 'net_tpacket0', '-c', '8', '-P',
+                 '-w', '/var/run/dpdk/capture.pcap'], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                text=True)
             rig.processes.append(dump)
             end = time.monotonic() + r.PATIENCE_S
             while dump.poll() is None and time.monotonic() < end:
@@ -155,8 +158,9 @@ class Switch:
         self.db = f'unix:{self.home}/db.sock'
         r.sh('ovsdb-tool', 'create', f'{self.home}/conf.db',
              '/usr/share/openvswitch/vswitch.ovsschema')
-        rig.run(ns, 'ovsdb-server', f'{self.home}/conf.db', f'--remote=p{self.db}',
-                env=self.env, stderr=subprocess.DEVNULL)
+        self.database = rig.run(
+            ns, 'ovsdb-server', f'{self.home}/conf.db', f'--remote=p{self.db}', env=self.env,
+            stderr=subprocess.DEVNULL)
         self.wait_for(f'{self.home}/db.sock')
 
     @staticmethod
@@ -182,7 +186,7 @@ class Switch:
                  f'other_config:dpdk-lcore-mask={1 << cpus[0]:#x}',
                  f'other_config:pmd-cpu-mask={1 << cpus[-1]:#x}', f'other_config:dpdk-extra={extra}')
         self.daemon = self.rig.run(
-            self.ns, shutil.which('ovs-vswitchd-dpdk') or '/usr/lib/openvswitch-switch-dpdk/'
+            self.ns, *self.rig.preload(), shutil.which('ovs-vswitchd-dpdk') or '/usr/lib/openvswitch-switch-dpdk/'
             'ovs-vswitchd-dpdk', self.db, f'--unixctl={self.home}/ctl', '--log-file='
             f'{self.home}/log', env=self.env, stderr=subprocess.DEVNULL)
 
@@ -190,6 +194,8 @@ class Switch:
         subprocess.run(['ovs-appctl', '-t', f'{self.home}/ctl', 'exit'], env=self.env, check=False,
                        capture_output=True, timeout=r.PATIENCE_S)
         self.daemon.wait(timeout=r.PATIENCE_S)
+        self.database.terminate()
+        self.database.wait(timeout=r.PATIENCE_S)
 
 
 def run_switch(cases, rig):
@@ -197,8 +203,7 @@ def run_switch(cases, rig):
             not shutil.which('ovs-vswitchd-dpdk'):
         cases.skip('Open vSwitch', 'needs openvswitch-switch-dpdk')
         return
-    n = len(rig.namespaces)
-    a, b, d = (rig.namespace(f'{x}{n}') for x in 'abd')
+    a, b, d = (rig.namespace(x) for x in 'abd')
     rig.veth(a, 'wa', b, 'wb')
     rig.veth(b, 'wc', d, 'wd')
     for ns, dev, address in ((a, 'wa', '198.18.9.1'), (d, 'wd', '198.18.9.2')):
@@ -241,7 +246,7 @@ def run_switch(cases, rig):
                     r.sh('ip', '-n', ns, 'link', 'set', dev, 'mtu', '3000')
                 text = ''  # the switch takes its ports down and up meanwhile
                 while '1 received' not in text and time.monotonic() < end:
-                    text = r.sh('ip', 'netns', 'exec', a, 'ping', '-c', '1', '-W', '1', '-M', 'do',
+                    text = r.sh('ip', 'netns', 'exec', a, 'ping', '-c', '1', '-W', '0.2', '-M', 'do',
                                 '-s', '2900', '198.18.9.2', check=False)
                 assert '1 received' in text, text
         finally:
