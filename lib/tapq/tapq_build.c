@@ -73,28 +73,52 @@ plan(struct build *b, const struct sl_vring_chain *c)
 	return PLAN_SMALL;
 }
 
+static void
+gather_plain(struct build *b, uint16_t n)
+{
+	struct sl_vring_chain *c = &b->chain[b->chains];
+	struct sl_vring_span *span = &b->span[b->spans];
+	uint16_t got = sl_vring_pop_plain(b->r->ring, b->r->mem, c, span, n);
+
+	for (uint16_t i = 0; i < got; i++) {
+		rte_prefetch0(span[i].addr);
+		rte_prefetch0(span[i].addr + SL_CACHE_LINE);
+		b->first[b->chains + i] = (uint16_t)(b->spans + i);
+		b->plan[b->chains + i] = plan(b, &c[i]);
+	}
+	b->chains += got;
+	b->spans += got;
+}
+
+static bool
+gather_any(struct build *b)
+{
+	struct sl_vring_chain *c = &b->chain[b->chains];
+	struct sl_vring_span *span = &b->span[b->spans];
+	enum sl_vring_outcome v = sl_vring_pop(b->r->ring, b->r->mem, c, span, TAPQ_SPANS_MAX);
+
+	if (!sl_vring_has_chain(v))
+		return false;
+	b->first[b->chains] = b->spans;
+	b->plan[b->chains] = SL_TAPQ_BAD_CHAIN;
+	if (v == SL_VRING_OK) {
+		b->plan[b->chains] = plan(b, c);
+		b->spans += c->readable;
+		rte_prefetch0(span->addr);
+		rte_prefetch0(span[c->readable > 1].addr);
+	}
+	b->chains++;
+	return true;
+}
+
 /* Bad chains cost work too, so they count against the burst. */
 static void
 gather(struct build *b, uint16_t n)
 {
 	while (b->chains < n && b->spans + TAPQ_SPANS_MAX <= SPANS) {
-		struct sl_vring_chain *c = &b->chain[b->chains];
-		struct sl_vring_span *span = &b->span[b->spans];
-		enum sl_vring_outcome v =
-			sl_vring_pop(b->r->ring, b->r->mem, c, span, TAPQ_SPANS_MAX);
-
-		if (!sl_vring_has_chain(v))
+		gather_plain(b, (uint16_t)(n - b->chains));
+		if (b->chains == n || b->spans + TAPQ_SPANS_MAX > SPANS || !gather_any(b))
 			break;
-		b->first[b->chains] = b->spans;
-		b->plan[b->chains] = SL_TAPQ_BAD_CHAIN;
-		if (SL_LIKELY(v == SL_VRING_OK)) {
-			b->plan[b->chains] = plan(b, c);
-			b->spans += c->readable;
-			rte_prefetch0(span->addr);
-			/* The header's piece is the frame's first, or lies before it. */
-			rte_prefetch0(span[c->readable > 1].addr + SL_CACHE_LINE);
-		}
-		b->chains++;
 	}
 }
 
@@ -112,6 +136,8 @@ supply(struct build *b)
 	b->had = n;
 	if (n > 0)
 		b->had = sl_frag_carve_burst(b->q->conf.frag, b->worker, b->size, n, b->slice);
+	for (uint16_t i = 0; i < b->had; i++)
+		rte_prefetch0_write(b->slice[i].addr + b->q->conf.headroom);
 	if (SL_UNLIKELY(b->had < n)) {
 		sl_counter_add(&stats_of(b)->no_frag, 1);
 		rte_pktmbuf_free_bulk(b->header + b->had, n - b->had);
@@ -222,7 +248,9 @@ fill(struct build *b, uint16_t i, struct rte_mbuf **m)
 		SL_LIKELY(b->plan[i] == PLAN_SMALL) ? fill_small(b, i, len) : fill_large(b, i, len);
 	if (SL_UNLIKELY(packet == NULL))
 		return false;
-	o = finish(b, &hdr, packet);
+	/* Most say nothing. */
+	o = hdr.flags == 0 && hdr.gso_type == 0 && hdr.hdr_len == 0 ? SL_TAPQ_BUILT
+								    : finish(b, &hdr, packet);
 	if (SL_UNLIKELY(o != SL_TAPQ_BUILT)) {
 		sl_counter_add(&stats_of(b)->outcomes[o], 1);
 		rte_pktmbuf_free(packet);
@@ -271,7 +299,8 @@ sl_tapq_build_burst(struct sl_tapq *q, uint32_t worker, const struct sl_tapq_rin
 	gather(&b, (uint16_t)RTE_MIN((uint32_t)n, SL_TAPQ_BURST_MAX));
 	supply(&b);
 	for (i = 0; i < b.chains && fill(&b, i, m); i++)
-		sl_vring_push(r->ring, &b.chain[i], 0);
+		;
+	sl_vring_push_unused(r->ring, b.chain, i);
 	settle(&b, i);
 	tapq_flush(r, call);
 	return b.built;

@@ -143,6 +143,22 @@ sl_vring_pop(struct sl_vring *r, const struct sl_vmem *mem, struct sl_vring_chai
 	return o;
 }
 
+uint16_t
+sl_vring_pop_plain(struct sl_vring *r, const struct sl_vmem *mem, struct sl_vring_chain *chain,
+	struct sl_vring_span *span, uint16_t n)
+{
+	uint16_t taken;
+
+	if (SL_UNLIKELY(r->broken))
+		return 0;
+	taken = is_packed(r) ? vring_packed_pop_plain(r, mem, chain, span, n)
+			     : vring_split_pop_plain(r, mem, chain, span, n);
+	sl_counter_add(&r->outcomes[SL_VRING_OK], taken);
+	sl_counter_add(&r->popped, taken);
+	r->out += taken;
+	return taken;
+}
+
 void
 sl_vring_rewind(struct sl_vring *r, uint16_t n, uint16_t slots)
 {
@@ -162,10 +178,25 @@ sl_vring_push(struct sl_vring *r, const struct sl_vring_chain *chain, uint32_t l
 	if (is_packed(r))
 		vring_packed_push(r, chain, len);
 	else
-		vring_split_push(r, chain->id, len);
+		vring_split_push(r, chain, 1, len);
 	r->out--;
 	r->unflushed++;
 	sl_counter_add(&r->pushed, 1);
+}
+
+void
+sl_vring_push_unused(struct sl_vring *r, const struct sl_vring_chain *chain, uint16_t n)
+{
+	SL_DEBUG_ASSERT(r->out >= n);
+	if (is_packed(r)) {
+		for (uint16_t i = 0; i < n; i++)
+			sl_vring_push(r, &chain[i], 0);
+		return;
+	}
+	vring_split_push(r, chain, n, 0);
+	r->out -= n;
+	r->unflushed += n;
+	sl_counter_add(&r->pushed, n);
 }
 
 bool
