@@ -17,6 +17,13 @@ is_packed(const struct sl_vring *r)
 	return (r->conf.features & SL_VRING_F_PACKED) != 0;
 }
 
+/* Places that virtio allows; at others a field would not be read at once. */
+static bool
+is_aligned(const void *part, uintptr_t to)
+{
+	return part != NULL && (uintptr_t)part % to == 0;
+}
+
 static int
 conf_check(const struct sl_vring_conf *conf)
 {
@@ -25,15 +32,16 @@ conf_check(const struct sl_vring_conf *conf)
 	if (conf->size == 0 || conf->size > SL_VRING_SIZE_MAX)
 		return -EINVAL;
 	if ((conf->features & SL_VRING_F_PACKED) != 0) {
-		if (conf->packed == NULL || conf->driver_event == NULL ||
-			conf->device_event == NULL)
+		if (!is_aligned(conf->packed, 16) || !is_aligned(conf->driver_event, 4) ||
+			!is_aligned(conf->device_event, 4))
 			return -EINVAL;
 		if ((conf->next_avail & POSITION) >= conf->size ||
 			(conf->next_used & POSITION) >= conf->size)
 			return -EINVAL;
 		return 0;
 	}
-	if (conf->desc == NULL || conf->avail == NULL || conf->used == NULL)
+	if (!is_aligned(conf->desc, 16) || !is_aligned(conf->avail, 2) ||
+		!is_aligned(conf->used, 4))
 		return -EINVAL;
 	return (conf->size & (conf->size - 1)) == 0 ? 0 : -EINVAL;
 }

@@ -126,7 +126,8 @@ struct sl_vring_conf {
 	uint32_t features;  /**< enum sl_vring_features */
 	uint16_t size;	    /**< 1..32768; split: a power of two */
 	uint32_t chain_max; /**< bytes a chain may have; 0: 2^32 - 1 */
-	/** Host addresses of the ring's parts, each wholly mapped. */
+	/** Host addresses of the ring's parts, each wholly mapped, aligned as virtio has it:
+	 * descriptors to 16, the used ring and both event areas to 4, the available ring to 2. */
 	struct vring_desc *desc;
 	struct vring_avail *avail;
 	struct vring_used *used;
