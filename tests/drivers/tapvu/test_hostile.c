@@ -86,8 +86,10 @@ good_send(uint16_t port, uint8_t mark)
 	at = (uint8_t *)rte_pktmbuf_append(m, 100);
 	for (uint32_t i = 0; i < 100; i++)
 		at[i] = (uint8_t)(mark + i);
-	for (uint32_t k = 0; k < PATIENCE && rte_eth_tx_burst(port, 0, &m, 1) == 0; k++)
-		;
+	for (uint32_t k = 0; k < PATIENCE; k++)
+		if (rte_eth_tx_burst(port, 0, &m, 1) == 1)
+			return;
+	rte_pktmbuf_free(m);
 }
 
 /* From one port to the other, each packet whole. */
@@ -409,10 +411,18 @@ good_leave(void)
 	REQUIRE(rte_eal_hotplug_remove("vdev", "net_virtio_user0") == 0);
 }
 
+/* What we transmit goes to the frontend that came first: so the last hostile one has to be gone. */
 static void
 good_come(void)
 {
+	struct rte_eth_link link = {.link_status = RTE_ETH_LINK_UP};
 	char args[128];
+
+	for (uint32_t k = 0; k < LOOKS && link.link_status == RTE_ETH_LINK_UP; k++) {
+		REQUIRE(rte_eth_link_get_nowait(ours, &link) == 0);
+		usleep(1000);
+	}
+	REQUIRE(link.link_status == RTE_ETH_LINK_DOWN);
 
 	snprintf(args, sizeof(args), "path=%s", path);
 	REQUIRE(rte_eal_hotplug_add("vdev", "net_virtio_user0", args) == 0);
