@@ -38,6 +38,7 @@ extern const struct bench_command bench_bind;
 extern const struct bench_command bench_pending;
 extern const struct bench_command bench_txring;
 extern const struct bench_command bench_frag;
+extern const struct bench_command bench_tap;
 extern const struct bench_command bench_udpq;
 
 /* eal.c */

@@ -4,8 +4,8 @@
 
 /*
  * The page-frag allocator: the same copies into slices of each mode, slice by slice in turn.
- * Feeders are lcores of their own (or the main one alone); each carves, copies a frame out of a
- * region as a peer's memory is, and puts the oldest of the packets in flight.
+ * Feeders are lcores of their own (or the main one alone); each carves a burst, copies frames out
+ * of a region as a peer's memory is, and puts the oldest of the packets in flight.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,6 +21,7 @@
 #include "sl_frag.h"
 
 #define FEEDERS_MAX 2u
+#define BURST 32u      /* carved together, as a feeder of the tap queue does */
 #define IN_FLIGHT 512u /* packets a feeder holds: two rings' worth */
 #define SOURCE (1u << 20)
 #define HEADROOM 128u
@@ -45,7 +46,7 @@ struct feeder {
 	uint64_t until;	 /* TSC */
 	uint64_t *start; /* feeders that are ready: all begin together */
 	uint32_t feeders;
-	uint64_t packets, refused, cycles;
+	uint64_t packets, cycles;
 };
 
 static struct sl_frag *
@@ -68,25 +69,26 @@ feed(void *arg)
 	struct feeder *me = arg;
 	struct sl_frag_slice held[IN_FLIGHT];
 	uint64_t n = 0, begin, now;
-	uint32_t at = 0;
+	uint32_t at = 0, size[BURST];
 
+	for (uint32_t i = 0; i < BURST; i++)
+		size[i] = HEADROOM + me->size;
 	sl_fetch_add_relaxed(me->start, UINT64_C(1));
 	while (sl_load_relaxed(me->start) < me->feeders)
 		rte_pause();
 	begin = rte_rdtsc();
 	do {
-		for (uint32_t i = 0; i < 64; i++, n++) {
-			struct sl_frag_slice *s = &held[n % IN_FLIGHT];
+		struct sl_frag_slice *s = &held[n % IN_FLIGHT];
 
-			if (n >= IN_FLIGHT)
-				sl_frag_put(me->f, s);
-			if (sl_frag_carve(me->f, me->worker, HEADROOM + me->size, s) != 0) {
-				me->refused++; /* cannot be: there is memory for all in flight */
-				return -ENOBUFS;
-			}
-			rte_memcpy(s->addr + HEADROOM, me->source + at, me->size);
+		for (uint32_t i = 0; n >= IN_FLIGHT && i < BURST; i++)
+			sl_frag_put(me->f, &s[i]);
+		if (sl_frag_carve_burst(me->f, me->worker, size, BURST, s) != BURST)
+			return -ENOBUFS; /* cannot be: there is memory for all in flight */
+		for (uint32_t i = 0; i < BURST; i++) {
+			rte_memcpy(s[i].addr + HEADROOM, me->source + at, me->size);
 			at = (at + 2048) % (SOURCE - 2048);
 		}
+		n += BURST;
 		now = rte_rdtsc();
 	} while (now < me->until);
 	me->packets = n;

@@ -20,6 +20,7 @@ static const struct bench_command *const commands[] = {
 	&bench_pending,
 	&bench_txring,
 	&bench_frag,
+	&bench_tap,
 	&bench_udpq,
 };
 

@@ -243,7 +243,7 @@ cursor_check(
 	const struct frag_chunk *k = &f->chunk[c->chunk];
 	uint32_t count = 0;
 
-	if (!list_check(f, c->own, seen, &count))
+	if (!list_check(f, c->own, seen, &count) || count != c->owned)
 		return false;
 	if (c->limit == 0)
 		return true;

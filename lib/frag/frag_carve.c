@@ -46,46 +46,70 @@ stock_give(struct sl_frag *f, uint32_t list)
 }
 
 static uint32_t
-stock_take(struct sl_frag *f)
+stock_take(struct sl_frag *f, uint32_t *n)
 {
-	uint32_t list;
+	uint32_t want = RTE_MIN(f->rest->keep, STOCK_BATCH), list;
 
+	*n = 0;
 	rte_spinlock_lock(&f->rest->stock_lock);
 	list = f->rest->stock;
-	f->rest->stock = list_cut(f, list, RTE_MIN(f->rest->keep, STOCK_BATCH));
+	f->rest->stock = list_cut(f, list, want);
 	rte_spinlock_unlock(&f->rest->stock_lock);
+	for (uint32_t at = list; at != 0; at = chunk_of(f, at)->next)
+		++*n;
 	return list;
 }
 
-/* Everything that came back to a home. */
+/* Everything that came back to a home; *n says how many. */
 static uint32_t
-home_take(struct frag_home *h)
+home_take(struct frag_home *h, uint32_t *n)
 {
 	uint64_t head;
 
+	*n = 0;
 	if (sl_load_relaxed(&h->head) == 0)
 		return 0;
 	/* FR2: what the pushers did to the chunks and their links is visible after this. */
 	head = sl_exchange_acq_rel(&h->head, UINT64_C(0));
-	sl_fetch_add_relaxed(&h->collected, (uint32_t)(head >> 32));
+	*n = (uint32_t)(head >> 32);
+	sl_fetch_add_relaxed(&h->collected, *n);
 	return (uint32_t)head;
+}
+
+/* Put a list of n in front of the own list. Half of what is too much goes to the stock, so that the
+ * next surplus is far. */
+static void
+own_add(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t list, uint32_t n)
+{
+	uint32_t last = list, keep = RTE_MAX(f->rest->keep / 2, 1u);
+
+	if (n == 0)
+		return;
+	if (c->own != 0) {
+		while (chunk_of(f, last)->next != 0)
+			last = chunk_of(f, last)->next;
+		chunk_of(f, last)->next = c->own;
+	}
+	c->own = list;
+	c->owned += n;
+	if (c->owned > f->rest->keep) {
+		stock_give(f, list_cut(f, list, keep));
+		c->owned = keep;
+	}
 }
 
 /* Fill the own list, from the nearest place that has anything. */
 static void
 own_fill(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t home)
 {
-	uint32_t list = home_take(&f->home[home]);
+	uint32_t n, list = stock_take(f, &n);
 
-	if (list == 0)
-		list = stock_take(f);
 	for (uint32_t i = 1; list == 0 && i < f->rest->homes; i++) {
-		list = home_take(&f->home[(home + i) % f->rest->homes]);
+		list = home_take(&f->home[(home + i) % f->rest->homes], &n);
 		if (list != 0)
 			sl_counter_add(&c->stolen, 1);
 	}
-	stock_give(f, list_cut(f, list, f->rest->keep));
-	c->own = list;
+	own_add(f, c, list, n);
 }
 
 static void
@@ -156,6 +180,7 @@ cursor_start(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t home)
 	SL_DEBUG_ASSERT(k->state == FRAG_FREE);
 	c->chunk = c->own - 1;
 	c->own = k->next;
+	c->owned--;
 	k->home = home;
 	k->state = FRAG_CURRENT;
 	k->wasted = 0;
@@ -188,8 +213,12 @@ cursor_restart(struct sl_frag *f, struct sl_frag_cursor *c)
 static int
 refill(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t home)
 {
+	uint32_t list, n;
+
 	if (cursor_restart(f, c))
 		return 0;
+	list = home_take(&f->home[home], &n);
+	own_add(f, c, list, n);
 	if (c->own == 0)
 		own_fill(f, c, home);
 	if (c->own == 0) {
@@ -200,6 +229,17 @@ refill(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t home)
 	frag_retire(f, c);
 	cursor_start(f, c, home);
 	return 0;
+}
+
+/* The cursor's chunk has room for one more. */
+static inline void
+advance(const struct sl_frag *f, struct sl_frag_cursor *c, uint32_t size, struct sl_frag_slice *out)
+{
+	out->addr = c->base + c->offset;
+	out->size = f->mode == SL_FRAG_PAGE ? f->chunk_size : RTE_ALIGN_CEIL(size, SL_CACHE_LINE);
+	out->chunk = c->chunk;
+	sl_store_relaxed(&c->offset, c->offset + out->size);
+	sl_store_relaxed(&c->handed, c->handed + 1);
 }
 
 static int
@@ -217,11 +257,7 @@ carve(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t home, uint32_t size,
 		if (ret != 0)
 			return ret;
 	}
-	out->addr = c->base + c->offset;
-	out->size = f->mode == SL_FRAG_PAGE ? f->chunk_size : RTE_ALIGN_CEIL(size, SL_CACHE_LINE);
-	out->chunk = c->chunk;
-	sl_store_relaxed(&c->offset, c->offset + out->size);
-	sl_store_relaxed(&c->handed, c->handed + 1);
+	advance(f, c, size, out);
 	return 0;
 }
 
@@ -252,8 +288,12 @@ sl_frag_carve_burst(struct sl_frag *f, uint32_t worker, const uint32_t *size, ui
 	SL_DEBUG_ASSERT(worker < f->workers);
 	if (shared)
 		frag_lock(f, &me);
-	while (i < n && carve(f, c, home, size[i], &out[i]) == 0)
-		i++;
+	for (; i < n; i++) {
+		if (SL_LIKELY(size[i] - 1 < c->limit - c->offset))
+			advance(f, c, size[i], &out[i]);
+		else if (carve(f, c, home, size[i], &out[i]) != 0)
+			break;
+	}
 	if (shared)
 		frag_unlock(f, &me);
 	return i;

@@ -65,7 +65,7 @@ struct frag_rest {
 	/* (c) */
 	enum sl_frag_lock lock SL_CACHE_ALIGNED;
 	uint32_t homes;
-	uint32_t keep; /* chunks that an own list may hold; more go to the stock */
+	uint32_t keep; /* chunks that an own list may hold; of more, half go to the stock */
 	uint16_t bias;
 	bool on_node; /* memory comes from libnuma */
 	void *given;  /* memory of the caller */

@@ -5,45 +5,178 @@
 
 #include <rte_common.h>
 #include <rte_ether.h>
+#include <rte_memcpy.h>
+#include <rte_prefetch.h>
 
 #include "sl_frag_mbuf.h"
 #include "tapq_priv.h"
 
-/* One burst in the making. */
+/*
+ * A burst goes through four steps, each over all of its chains, so that what one of them waits for
+ * - a descriptor, the peer's frame, the allocator's lock - is fetched or paid once for many:
+ *
+ *     gather    pop the chains, say what each is to become, prefetch the frames
+ *     supply    headers from the pool and slices from the allocator, one call each
+ *     fill      copy, check, push, in the order of the ring
+ *     settle    rewind what could not be had, show the peer what was pushed
+ */
+
+#define SPANS (2 * SL_TAPQ_BURST_MAX + TAPQ_SPANS_MAX)
+
+/* What a chain is to become: an outcome other than BUILT, or one of these. */
+enum {
+	PLAN_SMALL = SL_TAPQ_OUTCOME_COUNT,
+	PLAN_LARGE,
+};
+
+/* Too large to be zeroed for each burst: what is not set at the start is set before it is read. */
 struct build {
 	struct sl_tapq *q;
 	const struct sl_tapq_ring *r;
 	uint32_t worker;
-	struct sl_tapq_stats *stats;
-	struct rte_mbuf *spare[SL_TAPQ_BURST_MAX]; /* headers, taken from the pool together */
-	uint16_t spares;
-	struct sl_vring_span span[TAPQ_SPANS_MAX];
+	uint16_t chains; /* popped */
+	uint16_t spans;
+	uint16_t wanted; /* slices and headers: one each for a small frame */
+	uint16_t had;
+	uint16_t used;
+	uint16_t built;
+	uint64_t bytes;
+	uint8_t plan[SL_TAPQ_BURST_MAX];
+	uint16_t first[SL_TAPQ_BURST_MAX]; /* span */
+	struct sl_vring_chain chain[SL_TAPQ_BURST_MAX];
+	uint32_t size[SL_TAPQ_BURST_MAX];
+	struct sl_frag_slice slice[SL_TAPQ_BURST_MAX];
+	struct rte_mbuf *header[SL_TAPQ_BURST_MAX];
+	struct sl_vring_span span[SPANS];
 };
 
-/* A chain becomes a packet in *out (BUILT), or ends otherwise; RETRY: it stays where it was. */
-#define RETRY SL_TAPQ_OUTCOME_COUNT
+static struct sl_tapq_stats *
+stats_of(const struct build *b)
+{
+	return &b->q->feeder[b->worker].stats;
+}
+
+static uint8_t
+plan(struct build *b, const struct sl_vring_chain *c)
+{
+	uint32_t len = c->readable_len - b->r->header;
+
+	if (c->readable_len <= b->r->header)
+		return SL_TAPQ_NO_HEADER;
+	if (len < RTE_ETHER_HDR_LEN)
+		return SL_TAPQ_SHORT;
+	if (len > SL_TAPQ_FRAME_MAX)
+		return SL_TAPQ_TOO_LONG;
+	if (b->q->conf.headroom + len > b->q->conf.share)
+		return PLAN_LARGE;
+	b->size[b->wanted++] = b->q->conf.headroom + len;
+	return PLAN_SMALL;
+}
+
+static void
+gather_plain(struct build *b, uint16_t n)
+{
+	struct sl_vring_chain *c = &b->chain[b->chains];
+	struct sl_vring_span *span = &b->span[b->spans];
+	uint16_t got = sl_vring_pop_plain(b->r->ring, b->r->mem, c, span, n);
+
+	for (uint16_t i = 0; i < got; i++) {
+		rte_prefetch0(span[i].addr);
+		rte_prefetch0(span[i].addr + SL_CACHE_LINE);
+		b->first[b->chains + i] = (uint16_t)(b->spans + i);
+		b->plan[b->chains + i] = plan(b, &c[i]);
+	}
+	b->chains += got;
+	b->spans += got;
+}
+
+static bool
+gather_any(struct build *b)
+{
+	struct sl_vring_chain *c = &b->chain[b->chains];
+	struct sl_vring_span *span = &b->span[b->spans];
+	enum sl_vring_outcome v = sl_vring_pop(b->r->ring, b->r->mem, c, span, TAPQ_SPANS_MAX);
+
+	if (!sl_vring_has_chain(v))
+		return false;
+	b->first[b->chains] = b->spans;
+	b->plan[b->chains] = SL_TAPQ_BAD_CHAIN;
+	if (v == SL_VRING_OK) {
+		b->plan[b->chains] = plan(b, c);
+		b->spans += c->readable;
+		rte_prefetch0(span->addr);
+		rte_prefetch0(span[c->readable > 1].addr);
+	}
+	b->chains++;
+	return true;
+}
+
+/* Bad chains cost work too, so they count against the burst. */
+static void
+gather(struct build *b, uint16_t n)
+{
+	while (b->chains < n && b->spans + TAPQ_SPANS_MAX <= SPANS) {
+		gather_plain(b, (uint16_t)(n - b->chains));
+		if (b->chains == n || b->spans + TAPQ_SPANS_MAX > SPANS || !gather_any(b))
+			break;
+	}
+}
+
+/* As many as can be had; a slice is not carved for which there is no header. */
+static void
+supply(struct build *b)
+{
+	uint16_t n = b->wanted;
+
+	while (n > 0 &&
+		SL_UNLIKELY(rte_pktmbuf_alloc_bulk(b->q->conf.headers, b->header, n) != 0)) {
+		sl_counter_add(&stats_of(b)->no_mbuf, 1);
+		n /= 2;
+	}
+	b->had = n;
+	if (n > 0)
+		b->had = sl_frag_carve_burst(b->q->conf.frag, b->worker, b->size, n, b->slice);
+	for (uint16_t i = 0; i < b->had; i++)
+		rte_prefetch0_write(b->slice[i].addr + b->q->conf.headroom);
+	if (SL_UNLIKELY(b->had < n)) {
+		sl_counter_add(&stats_of(b)->no_frag, 1);
+		rte_pktmbuf_free_bulk(b->header + b->had, n - b->had);
+	}
+}
+
+/* Frames in one piece with their header are the rule. */
+static void
+copy_frame(const struct build *b, const struct sl_vring_span *span, uint16_t n, uint8_t *to,
+	uint32_t len)
+{
+	uint32_t header = b->r->header;
+
+	if (SL_LIKELY(span->len >= header + len))
+		rte_memcpy(to, span->addr + header, len);
+	else if (n > 1 && span->len == header && span[1].len >= len)
+		rte_memcpy(to, span[1].addr, len);
+	else
+		sl_vring_copy_out(span, n, header, to, len);
+}
 
 static struct rte_mbuf *
-build_small(struct build *b, const struct sl_vring_chain *c, uint32_t len)
+fill_small(struct build *b, uint16_t i, uint32_t len)
 {
+	const struct sl_frag_slice *slice = &b->slice[b->used];
 	uint16_t headroom = b->q->conf.headroom;
-	struct sl_frag_slice slice;
 	struct rte_mbuf *m;
 
-	if (SL_UNLIKELY(sl_frag_carve(b->q->conf.frag, b->worker, headroom + len, &slice) != 0)) {
-		sl_counter_add(&b->stats->no_frag, 1);
+	if (SL_UNLIKELY(b->used == b->had))
 		return NULL;
-	}
 	/* Outside the allocator's lock: these bytes are this packet's, whoever carves meanwhile. */
-	sl_vring_copy_out(b->span, c->readable, b->r->header, slice.addr + headroom, len);
-	m = b->spare[--b->spares];
-	sl_frag_mbuf_attach(b->q->conf.frag, &slice, m, headroom, (uint16_t)len);
-	sl_counter_add(&b->stats->small, 1);
+	copy_frame(b, &b->span[b->first[i]], b->chain[i].readable, slice->addr + headroom, len);
+	m = b->header[b->used++];
+	sl_frag_mbuf_attach(b->q->conf.frag, slice, m, headroom, (uint16_t)len);
 	return m;
 }
 
 static struct rte_mbuf *
-build_large(struct build *b, const struct sl_vring_chain *c, uint32_t len)
+fill_large(struct build *b, uint16_t i, uint32_t len)
 {
 	struct rte_mbuf *first = NULL, **link = &first, *m;
 	uint32_t done = 0;
@@ -54,11 +187,11 @@ build_large(struct build *b, const struct sl_vring_chain *c, uint32_t len)
 		m = rte_pktmbuf_alloc(b->q->conf.large);
 		if (SL_UNLIKELY(m == NULL)) {
 			rte_pktmbuf_free(first);
-			sl_counter_add(&b->stats->no_mbuf, 1);
+			sl_counter_add(&stats_of(b)->no_mbuf, 1);
 			return NULL;
 		}
 		piece = RTE_MIN(len - done, (uint32_t)rte_pktmbuf_tailroom(m));
-		sl_vring_copy_out(b->span, c->readable, b->r->header + done,
+		sl_vring_copy_out(&b->span[b->first[i]], b->chain[i].readable, b->r->header + done,
 			rte_pktmbuf_mtod(m, void *), piece);
 		m->data_len = (uint16_t)piece;
 		*link = m;
@@ -82,81 +215,93 @@ finish(struct build *b, struct sl_tapq_vnet_hdr *hdr, struct rte_mbuf *m)
 		e = sl_tapq_vnet_to_mbuf(hdr, m, b->r->complete);
 	if (SL_LIKELY(e == SL_TAPQ_VNET_OK))
 		return SL_TAPQ_BUILT;
-	sl_counter_add(&b->stats->vnet[e], 1);
+	sl_counter_add(&stats_of(b)->vnet[e], 1);
 	return SL_TAPQ_BAD_VNET;
 }
 
-static enum sl_tapq_outcome
-build_one(struct build *b, const struct sl_vring_chain *c, struct rte_mbuf **out)
+static void
+copy_header(const struct build *b, const struct sl_vring_span *span, uint16_t n,
+	struct sl_tapq_vnet_hdr *hdr)
 {
-	struct sl_tapq_vnet_hdr hdr = {0};
-	enum sl_tapq_outcome o;
-	uint32_t len;
-
-	if (c->readable_len <= b->r->header)
-		return SL_TAPQ_NO_HEADER;
-	len = c->readable_len - b->r->header;
-	if (len < RTE_ETHER_HDR_LEN)
-		return SL_TAPQ_SHORT;
-	if (len > SL_TAPQ_FRAME_MAX)
-		return SL_TAPQ_TOO_LONG;
-	sl_vring_copy_out(b->span, c->readable, 0, &hdr, b->r->header);
-	sl_snapshot_barrier();
-	*out = b->q->conf.headroom + len <= b->q->conf.share ? build_small(b, c, len)
-							     : build_large(b, c, len);
-	if (*out == NULL)
-		return RETRY;
-	o = finish(b, &hdr, *out);
-	if (SL_UNLIKELY(o != SL_TAPQ_BUILT))
-		rte_pktmbuf_free(*out);
+	if (SL_LIKELY(span->len >= SL_TAPQ_VNET_LONG && b->r->header == SL_TAPQ_VNET_LONG))
+		memcpy(hdr, span->addr, SL_TAPQ_VNET_LONG);
 	else
-		sl_counter_add(&b->stats->bytes, len);
-	return o;
+		sl_vring_copy_out(span, n, 0, hdr, b->r->header);
+	sl_snapshot_barrier();
 }
 
-/* Pops one chain; false when nothing more is to be had. */
+/* Chain i; false when it has to stay where it was. */
 static bool
-next(struct build *b, struct rte_mbuf **m, uint16_t *built)
+fill(struct build *b, uint16_t i, struct rte_mbuf **m)
 {
-	enum sl_tapq_outcome o = SL_TAPQ_BAD_CHAIN;
-	struct sl_vring_chain c;
-	enum sl_vring_outcome v = sl_vring_pop(b->r->ring, b->r->mem, &c, b->span, TAPQ_SPANS_MAX);
+	enum sl_tapq_outcome o = (enum sl_tapq_outcome)b->plan[i];
+	uint32_t len = b->chain[i].readable_len - b->r->header;
+	struct sl_tapq_vnet_hdr hdr = {0};
+	struct rte_mbuf *packet;
 
-	if (v == SL_VRING_OK)
-		o = build_one(b, &c, &m[*built]);
-	else if (!sl_vring_has_chain(v))
-		return false;
-	if (o == RETRY) {
-		sl_vring_rewind(b->r->ring, 1, c.slots);
-		return false;
+	if (SL_UNLIKELY(b->plan[i] < SL_TAPQ_OUTCOME_COUNT)) {
+		sl_counter_add(&stats_of(b)->outcomes[o], 1);
+		return true;
 	}
-	sl_counter_add(&b->stats->outcomes[o], 1);
-	*built += o == SL_TAPQ_BUILT;
-	sl_vring_push(b->r->ring, &c, 0);
+	copy_header(b, &b->span[b->first[i]], b->chain[i].readable, &hdr);
+	packet =
+		SL_LIKELY(b->plan[i] == PLAN_SMALL) ? fill_small(b, i, len) : fill_large(b, i, len);
+	if (SL_UNLIKELY(packet == NULL))
+		return false;
+	/* Most say nothing. */
+	o = hdr.flags == 0 && hdr.gso_type == 0 && hdr.hdr_len == 0 ? SL_TAPQ_BUILT
+								    : finish(b, &hdr, packet);
+	if (SL_UNLIKELY(o != SL_TAPQ_BUILT)) {
+		sl_counter_add(&stats_of(b)->outcomes[o], 1);
+		rte_pktmbuf_free(packet);
+		return true;
+	}
+	packet->port = b->r->port;
+	m[b->built++] = packet;
+	b->bytes += len;
 	return true;
+}
+
+/* From chain i on nothing could be filled: those chains stay where they were. */
+static void
+settle(struct build *b, uint16_t i)
+{
+	uint16_t slots = 0;
+
+	for (uint16_t k = i; k < b->chains; k++)
+		slots += b->chain[k].slots;
+	if (i < b->chains)
+		sl_vring_rewind(b->r->ring, b->chains - i, slots);
+	/* What was had for chains behind one that could not be filled. */
+	for (uint16_t k = b->used; k < b->had; k++) {
+		sl_frag_waste(b->q->conf.frag, &b->slice[k]);
+		rte_pktmbuf_free(b->header[k]);
+	}
+	sl_counter_add(&stats_of(b)->outcomes[SL_TAPQ_BUILT], b->built);
+	sl_counter_add(&stats_of(b)->small, b->used);
+	sl_counter_add(&stats_of(b)->bytes, b->bytes);
 }
 
 uint16_t
 sl_tapq_build_burst(struct sl_tapq *q, uint32_t worker, const struct sl_tapq_ring *r,
 	struct rte_mbuf **m, uint16_t n, bool *call)
 {
-	struct build b = {.q = q, .r = r, .worker = worker, .stats = &q->feeder[worker].stats};
-	uint16_t built = 0, tries;
+	struct build b;
+	uint16_t i;
 
-	n = (uint16_t)RTE_MIN((uint32_t)n, SL_TAPQ_BURST_MAX);
 	if (n == 0 || !sl_vring_ready(r->ring))
 		return 0;
-	while (SL_UNLIKELY(rte_pktmbuf_alloc_bulk(q->conf.headers, b.spare, n) != 0)) {
-		sl_counter_add(&b.stats->no_mbuf, 1);
-		if ((n /= 2) == 0)
-			return 0;
-	}
-	b.spares = n;
-	/* Bad chains cost work too, so they count against the burst. */
-	for (tries = 0; tries < n && next(&b, m, &built); tries++)
+	b.q = q;
+	b.r = r;
+	b.worker = worker;
+	b.chains = b.spans = b.wanted = b.had = b.used = b.built = 0;
+	b.bytes = 0;
+	gather(&b, (uint16_t)RTE_MIN((uint32_t)n, SL_TAPQ_BURST_MAX));
+	supply(&b);
+	for (i = 0; i < b.chains && fill(&b, i, m); i++)
 		;
-	if (b.spares > 0)
-		rte_pktmbuf_free_bulk(b.spare, b.spares);
+	sl_vring_push_unused(r->ring, b.chain, i);
+	settle(&b, i);
 	tapq_flush(r, call);
-	return built;
+	return b.built;
 }

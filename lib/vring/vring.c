@@ -17,6 +17,13 @@ is_packed(const struct sl_vring *r)
 	return (r->conf.features & SL_VRING_F_PACKED) != 0;
 }
 
+/* Places that virtio allows; at others a field would not be read at once. */
+static bool
+is_aligned(const void *part, uintptr_t to)
+{
+	return part != NULL && (uintptr_t)part % to == 0;
+}
+
 static int
 conf_check(const struct sl_vring_conf *conf)
 {
@@ -25,15 +32,16 @@ conf_check(const struct sl_vring_conf *conf)
 	if (conf->size == 0 || conf->size > SL_VRING_SIZE_MAX)
 		return -EINVAL;
 	if ((conf->features & SL_VRING_F_PACKED) != 0) {
-		if (conf->packed == NULL || conf->driver_event == NULL ||
-			conf->device_event == NULL)
+		if (!is_aligned(conf->packed, 16) || !is_aligned(conf->driver_event, 4) ||
+			!is_aligned(conf->device_event, 4))
 			return -EINVAL;
 		if ((conf->next_avail & POSITION) >= conf->size ||
 			(conf->next_used & POSITION) >= conf->size)
 			return -EINVAL;
 		return 0;
 	}
-	if (conf->desc == NULL || conf->avail == NULL || conf->used == NULL)
+	if (!is_aligned(conf->desc, 16) || !is_aligned(conf->avail, 2) ||
+		!is_aligned(conf->used, 4))
 		return -EINVAL;
 	return (conf->size & (conf->size - 1)) == 0 ? 0 : -EINVAL;
 }
@@ -143,6 +151,22 @@ sl_vring_pop(struct sl_vring *r, const struct sl_vmem *mem, struct sl_vring_chai
 	return o;
 }
 
+uint16_t
+sl_vring_pop_plain(struct sl_vring *r, const struct sl_vmem *mem, struct sl_vring_chain *chain,
+	struct sl_vring_span *span, uint16_t n)
+{
+	uint16_t taken;
+
+	if (SL_UNLIKELY(r->broken))
+		return 0;
+	taken = is_packed(r) ? vring_packed_pop_plain(r, mem, chain, span, n)
+			     : vring_split_pop_plain(r, mem, chain, span, n);
+	sl_counter_add(&r->outcomes[SL_VRING_OK], taken);
+	sl_counter_add(&r->popped, taken);
+	r->out += taken;
+	return taken;
+}
+
 void
 sl_vring_rewind(struct sl_vring *r, uint16_t n, uint16_t slots)
 {
@@ -162,10 +186,25 @@ sl_vring_push(struct sl_vring *r, const struct sl_vring_chain *chain, uint32_t l
 	if (is_packed(r))
 		vring_packed_push(r, chain, len);
 	else
-		vring_split_push(r, chain->id, len);
+		vring_split_push(r, chain, 1, len);
 	r->out--;
 	r->unflushed++;
 	sl_counter_add(&r->pushed, 1);
+}
+
+void
+sl_vring_push_unused(struct sl_vring *r, const struct sl_vring_chain *chain, uint16_t n)
+{
+	SL_DEBUG_ASSERT(r->out >= n);
+	if (is_packed(r)) {
+		for (uint16_t i = 0; i < n; i++)
+			sl_vring_push(r, &chain[i], 0);
+		return;
+	}
+	vring_split_push(r, chain, n, 0);
+	r->out -= n;
+	r->unflushed += n;
+	sl_counter_add(&r->pushed, n);
 }
 
 bool

@@ -47,17 +47,54 @@ bool vring_table_read(
 	const struct sl_vmem *mem, uint64_t table, uint32_t index, struct vring_desc *copy);
 
 enum sl_vring_outcome vring_split_pop(struct sl_vring *r, struct vring_walk *w);
-void vring_split_push(struct sl_vring *r, uint16_t id, uint32_t len);
+uint16_t vring_split_pop_plain(struct sl_vring *r, const struct sl_vmem *mem,
+	struct sl_vring_chain *chain, struct sl_vring_span *span, uint16_t n);
+void vring_split_push(
+	struct sl_vring *r, const struct sl_vring_chain *chain, uint16_t n, uint32_t len);
 bool vring_split_flush(struct sl_vring *r);
 void vring_split_want_kicks(struct sl_vring *r, bool want);
 bool vring_split_ready(struct sl_vring *r);
 
 enum sl_vring_outcome vring_packed_pop(struct sl_vring *r, struct vring_walk *w);
+uint16_t vring_packed_pop_plain(struct sl_vring *r, const struct sl_vmem *mem,
+	struct sl_vring_chain *chain, struct sl_vring_span *span, uint16_t n);
 void vring_packed_push(struct sl_vring *r, const struct sl_vring_chain *chain, uint32_t len);
 void vring_packed_rewind(struct sl_vring *r, uint16_t slots);
 bool vring_packed_flush(struct sl_vring *r);
 void vring_packed_want_kicks(struct sl_vring *r, bool want);
 bool vring_packed_ready(struct sl_vring *r);
+
+/**
+ * Is this descriptor a whole chain in one piece of memory? Then describe it; else nothing is set.
+ * Sees the fields' private copy.
+ */
+static inline bool
+vring_plain(const struct sl_vring *r, const struct sl_vmem *mem, const struct vring_fields *d,
+	struct sl_vring_chain *chain, struct sl_vring_span *span)
+{
+	bool write = (d->flags & VRING_DESC_F_WRITE) != 0 &&
+		     (r->conf.features & SL_VRING_F_READ_ALL) == 0;
+
+	if ((d->flags & (VRING_DESC_F_NEXT | VRING_DESC_F_INDIRECT)) != 0 || d->len == 0 ||
+		d->len > r->conf.chain_max)
+		return false;
+	for (uint32_t i = 0; i < mem->count; i++) {
+		const struct sl_vmem_region *g = &mem->region[i];
+		uint64_t offset = d->addr - g->guest; /* huge when it lies before the region */
+
+		if (offset >= g->size)
+			continue;
+		if (d->len > g->size - offset)
+			return false;
+		*span = (struct sl_vring_span){g->host + offset, d->len};
+		chain->readable = !write;
+		chain->writable = write;
+		chain->readable_len = write ? 0 : d->len;
+		chain->writable_len = write ? d->len : 0;
+		return true;
+	}
+	return false;
+}
 
 /** Has an index that moved from old to now passed event? All modulo 2^16. */
 static inline bool

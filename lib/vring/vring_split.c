@@ -103,6 +103,32 @@ vring_split_pop(struct sl_vring *r, struct vring_walk *w)
 	return o;
 }
 
+uint16_t
+vring_split_pop_plain(struct sl_vring *r, const struct sl_vmem *mem, struct sl_vring_chain *chain,
+	struct sl_vring_span *span, uint16_t n)
+{
+	uint16_t left = heads_left(r), mask = (uint16_t)(r->conf.size - 1), i;
+
+	if (left > r->conf.size)
+		return 0;
+	n = RTE_MIN(n, left);
+	for (i = 0; i < n; i++) {
+		uint16_t at = (uint16_t)(r->next_avail + i);
+		uint16_t head = sl_load_relaxed(&r->conf.avail->ring[at & mask]);
+		struct vring_fields d;
+
+		if (head >= r->conf.size)
+			break;
+		fields_read(&r->conf.desc[head], &d);
+		if (!vring_plain(r, mem, &d, &chain[i], &span[i]))
+			break;
+		chain[i].id = head;
+		chain[i].slots = 1;
+	}
+	r->next_avail += i;
+	return i;
+}
+
 bool
 vring_split_ready(struct sl_vring *r)
 {
@@ -110,14 +136,18 @@ vring_split_ready(struct sl_vring *r)
 }
 
 void
-vring_split_push(struct sl_vring *r, uint16_t id, uint32_t len)
+vring_split_push(struct sl_vring *r, const struct sl_vring_chain *chain, uint16_t n, uint32_t len)
 {
-	struct vring_used_elem *e = &r->conf.used->ring[r->next_used & (r->conf.size - 1)];
+	uint16_t mask = (uint16_t)(r->conf.size - 1);
 
-	/* Relaxed: the driver looks at it only after the index (VR2). */
-	sl_store_relaxed(&e->id, (uint32_t)id);
-	sl_store_relaxed(&e->len, len);
-	r->next_used++;
+	/* Relaxed: the driver looks at them only after the index (VR2). */
+	for (uint16_t i = 0; i < n; i++) {
+		struct vring_used_elem *e = &r->conf.used->ring[(r->next_used + i) & mask];
+
+		sl_store_relaxed(&e->id, (uint32_t)chain[i].id);
+		sl_store_relaxed(&e->len, len);
+	}
+	r->next_used += n;
 }
 
 /* The driver's wish for calls lies behind the ring of available heads. */

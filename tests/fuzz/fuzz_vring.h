@@ -56,7 +56,10 @@ fuzz_serve(struct sl_vring *r, const struct sl_vmem *mem)
 	for (int i = 0; i < 100; i++) {
 		struct sl_vring_span span[FUZZ_SPANS];
 		struct sl_vring_chain c;
-		enum sl_vring_outcome o = sl_vring_pop(r, mem, &c, span, FUZZ_SPANS);
+		enum sl_vring_outcome o = SL_VRING_OK;
+
+		if (i % 2 == 1 || sl_vring_pop_plain(r, mem, &c, span, 1) == 0)
+			o = sl_vring_pop(r, mem, &c, span, FUZZ_SPANS);
 
 		if (!sl_vring_has_chain(o))
 			break;

@@ -156,7 +156,7 @@ run_all(bool packed)
 		enum sl_vring_outcome o;
 
 		scribble_tables(&r, &seed);
-		o = sl_vring_pop(&r.d.ring, &r.d.mem, &c, span, SPANS);
+		o = device_pop(&r.d, &c, span, SPANS);
 		found += sl_vring_has_chain(o);
 		if (!sl_vring_has_chain(o))
 			sched_yield(); /* until the peer has changed something */

@@ -126,7 +126,7 @@ serve_all(struct run *r)
 	for (uint32_t done = 0; done < CHAINS;) {
 		struct sl_vring_span span[4];
 		struct sl_vring_chain c;
-		enum sl_vring_outcome o = sl_vring_pop(&r->d.ring, &r->d.mem, &c, span, 4);
+		enum sl_vring_outcome o = device_pop(&r->d, &c, span, 4);
 		uint32_t value;
 
 		if (o == SL_VRING_OK) {

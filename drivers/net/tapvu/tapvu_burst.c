@@ -55,6 +55,7 @@ rx_ring(struct tapvu_rxq *q, struct tapvu_ring *r, uint32_t worker, struct rte_m
 	if (!ring_take(r))
 		return 0;
 	r->view.complete = q->complete;
+	r->view.port = q->port->data->port_id;
 	got = sl_tapq_build_burst(q->tapq, worker, &r->view, m, n, &call);
 	if (call)
 		call_peer(r);
@@ -80,8 +81,6 @@ rx_all(struct tapvu_rxq *q, uint32_t worker, struct rte_mbuf **m, uint16_t n)
 		got += rx_ring(q, ring_of(q->port, at / pairs, 2 * pair + 1), worker, m + got,
 			(uint16_t)(n - got));
 	}
-	for (uint16_t i = 0; i < got; i++)
-		m[i]->port = q->port->data->port_id;
 	return got;
 }
 

@@ -35,8 +35,9 @@
  *
  * Where chunks wait, and where a refill looks for them, in this order:
  *
- *     [ own list ]   chunks that this cursor's last look at its home brought; the owner's alone
  *     [ home     ]   chunks that came back; any thread pushes, the owner takes all in one exchange
+ *                    and puts them in front of its own list, so that the warmest is used first
+ *     [ own list ]   the owner's alone
  *     [ stock    ]   chunks that no worker took yet, or that an owner had too many of; a spinlock
  *     [ others   ]   the home of every other worker: taken whole, so that no idle worker starves
  * one
@@ -123,6 +124,7 @@ struct sl_frag_cursor {
 	uint32_t handed; /* slices of the current one */
 	uint32_t own;	 /* own list: index + 1 of the first, 0: empty */
 	uint32_t taken;	 /* chunks taken out of the lists, modulo 2^32 */
+	uint32_t owned;	 /* chunks on the own list */
 	uint64_t carved; /* bytes of earlier chunks, as are the next two */
 	uint64_t slices;
 	uint64_t tail;

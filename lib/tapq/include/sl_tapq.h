@@ -88,6 +88,7 @@ struct sl_tapq_ring {
 	bool mergeable;	 /**< a frame to the peer may take several chains */
 	bool complete;	 /**< compute partial checksums */
 	uint32_t accept; /**< enum sl_tapq_vnet_accept */
+	uint16_t port;	 /**< what packets built from it say that they came from */
 };
 
 /**

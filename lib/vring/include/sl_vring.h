@@ -126,7 +126,8 @@ struct sl_vring_conf {
 	uint32_t features;  /**< enum sl_vring_features */
 	uint16_t size;	    /**< 1..32768; split: a power of two */
 	uint32_t chain_max; /**< bytes a chain may have; 0: 2^32 - 1 */
-	/** Host addresses of the ring's parts, each wholly mapped. */
+	/** Host addresses of the ring's parts, each wholly mapped, aligned as virtio has it:
+	 * descriptors to 16, the used ring and both event areas to 4, the available ring to 2. */
 	struct vring_desc *desc;
 	struct vring_avail *avail;
 	struct vring_used *used;
@@ -196,6 +197,18 @@ enum sl_vring_outcome sl_vring_pop(struct sl_vring *r, const struct sl_vmem *mem
 	struct sl_vring_chain *chain, struct sl_vring_span *span, uint16_t max);
 
 /**
+ * Take several of the next available chains, as long as each is the plain case: one descriptor that
+ * lies in one piece. What stops it - nothing available, or any other chain - is for sl_vring_pop.
+ *
+ * @param chain   room for n chains
+ * @param span    room for n spans, one for each chain
+ * @return        chains taken, each with outcome SL_VRING_OK
+ * Caller, Ordering: as sl_vring_pop.
+ */
+uint16_t sl_vring_pop_plain(struct sl_vring *r, const struct sl_vmem *mem,
+	struct sl_vring_chain *chain, struct sl_vring_span *span, uint16_t n);
+
+/**
  * Undo the last pops: the chains are available again, and will be popped in the same order.
  *
  * @param n      chains, the last popped ones, none of which was pushed
@@ -211,6 +224,9 @@ void sl_vring_rewind(struct sl_vring *r, uint16_t n, uint16_t slots);
  * Caller: the holder of the ring.
  */
 void sl_vring_push(struct sl_vring *r, const struct sl_vring_chain *chain, uint32_t len);
+
+/** Hand n chains back with length 0, as sl_vring_push does with each. */
+void sl_vring_push_unused(struct sl_vring *r, const struct sl_vring_chain *chain, uint16_t n);
 
 /**
  * Show the driver what was pushed.

@@ -12,6 +12,7 @@ usage: test_bridge.py PLUGIN [KILLS]
 import os
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -91,6 +92,14 @@ class Testpmd:
         self.process.wait()
 
 
+FOLDERS = []
+
+
+def socket_path():
+    FOLDERS.append(tempfile.mkdtemp(prefix='sltv'))
+    return os.path.join(FOLDERS[-1], 's')
+
+
 def backend(plugin, path, options):
     return Testpmd(A, 0, 'back', '-d', plugin, f'--vdev=net_tapvu0,path={path}{options}', '--',
                    '--forward-mode=rxonly', '--auto-start')
@@ -114,6 +123,8 @@ def setup():
 def cleanup():
     for ns in (A, B):
         run('ip', 'netns', 'del', ns, check=False)
+    while FOLDERS:
+        shutil.rmtree(FOLDERS.pop())
 
 
 def address(ns, interface, cidr):
@@ -189,7 +200,7 @@ def answers(server, client):
 
 
 def bridge(plugin, options):
-    path = os.path.join(tempfile.mkdtemp(prefix='sltv'), 's')
+    path = socket_path()
     back = backend(plugin, path, ',tap=st0')
     try:
         front = frontend(path, options)
@@ -225,7 +236,7 @@ def mappings(process):
 
 def killed_frontends(plugin, kills):
     """A frontend that is killed under traffic leaves nothing, and the next one is served."""
-    path = os.path.join(tempfile.mkdtemp(prefix='sltv'), 's')
+    path = socket_path()
     back = backend(plugin, path, ',frag=lcore')
     try:
         before = descriptors(back.process), mappings(back.process)
@@ -244,7 +255,7 @@ def killed_frontends(plugin, kills):
 
 def restarted_backend(plugin, restarts):
     """The frontend is the server and stays; backends come, are killed, and come again."""
-    path = os.path.join(tempfile.mkdtemp(prefix='sltv'), 's')
+    path = socket_path()
     front_options = 'server=1,packed_vq=0'
     front = None
     try:
@@ -266,6 +277,11 @@ def restarted_backend(plugin, restarts):
     finally:
         if front is not None:
             front.quit()
+
+
+def end_in_order():
+    """A signal to end is an exception, so that what was made is removed."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit('ended by a signal'))
 
 
 def case(name, function, *args):
@@ -293,6 +309,7 @@ def main():
     if os.geteuid() != 0 or not os.path.exists('/dev/net/tun'):
         print('SKIP bridge: needs root and /dev/net/tun\n0 passed, 0 failed, 1 skipped')
         return 0
+    end_in_order()
     cleanup()
     try:
         setup()
