@@ -143,19 +143,33 @@ def guest(image, path, options, queues):
     return found
 
 
+def super_frame(way):
+    """Ends well when a frame of more than the MTU passed the tap that way: one that segmentation offload
+    left whole."""
+    return subprocess.Popen(['ip', 'netns', 'exec', bed.A, 'tcpdump', '-i', 'st0', '-Q', way, '-c', '1', '-w',
+                             '/dev/null', 'greater', '1600'], stderr=subprocess.DEVNULL)
+
+
 def serve(plugin, image, options, queues):
     folder = tempfile.mkdtemp(prefix='sltg')
     path = f'{folder}/s'
     servers = back = None
+    watchers = []
     try:
         back = bed.backend(plugin, path, f',tap=st0,queues={queues}')
         bed.address(bed.A, 'st0', f'{HOST}/24')
         servers = bed.python_in(bed.A, SERVERS)
         assert servers.stdout.readline() == 'ready\n'
+        watchers = [super_frame(way) for way in ('in', 'out')]
         found = guest(image, path, options, queues)
         sunk = [servers.stdout.readline().split()[1] for _ in range(2)]
         check(found, sunk, back.xstats(), queues)
+        for watcher in watchers:
+            assert watcher.wait(timeout=PATIENCE_S) == 0
     finally:
+        for watcher in watchers:
+            watcher.kill()
+            watcher.wait()
         if servers is not None:
             servers.kill()
             servers.wait()
@@ -173,9 +187,6 @@ def check(found, sunk, x, queues):
     for bad in ('bad_frame', 'bad_chain', 'no_header', 'failed'):
         assert x['bridge_to_kernel_' + bad] == 0, x
     assert x['bridge_to_peer_too_big'] == 0 and x['ring_bad_address'] == 0, x
-    # Two bulks went each way: in segments of 1448 bytes they would have taken more frames than that.
-    for way in ('to_kernel', 'to_peer'):
-        assert x[f'bridge_{way}_frames'] < 2 * BULK // 1448, (way, x)
 
 
 def main():

@@ -222,8 +222,11 @@ def run_switch(cases, rig):
                     switch.ctl('add-port', 'br0', port, '--', 'set', 'Interface', port, 'type=dpdk',
                                f'options:dpdk-devargs=net_tpacket{port[1]},iface={dev}')
                 for port in ('p0', 'p1'):
-                    text = switch.ctl('get', 'Interface', port, 'status', 'error', 'link_state')
-                    assert 'driver_name=net_tpacket' in text and 'up' in text, text
+                    end = time.monotonic() + r.PATIENCE_S
+                    text = ''  # the switch asks for the link from time to time
+                    while text.split()[-1:] != ['up'] and time.monotonic() < end:
+                        text = switch.ctl('get', 'Interface', port, 'status', 'error', 'link_state')
+                    assert 'driver_name=net_tpacket' in text and text.split()[-1] == 'up', text
             with cases('hosts reach each other through the switch: ping, UDP and TCP'):
                 text = r.sh('ip', 'netns', 'exec', a, 'ping', '-c', '3', '-i', '0.1', '198.18.9.2')
                 assert ' 0% packet loss' in text, text
