@@ -11,6 +11,7 @@
 
 #include "frag_help.h"
 #include "sl_frag_mbuf.h"
+#include "sl_test_eal.h"
 
 static struct rte_mempool *headers;
 
@@ -152,13 +153,7 @@ nothing_leaks(void)
 int
 main(void)
 {
-	char prefix[64];
-	char *args[] = {(char *)"test_frag_mbuf", (char *)"--no-huge", (char *)"-m", (char *)"256",
-		(char *)"--no-pci", (char *)"--no-telemetry", (char *)"-l", (char *)"0",
-		(char *)"--file-prefix", prefix};
-
-	snprintf(prefix, sizeof(prefix), "sl_frag_%d", (int)getpid());
-	REQUIRE(rte_eal_init(SL_COUNT_OF(args), args) >= 0);
+	REQUIRE(test_eal_start("frag-mbuf", "-l 0") >= 0);
 	headers = rte_pktmbuf_pool_create("headers", 1023, 0, 0, 0, SOCKET_ID_ANY);
 	REQUIRE(headers != NULL);
 	SL_TEST_RUN(an_mbuf_over_a_slice);

@@ -10,6 +10,7 @@
 
 #include "ring_help.h"
 #include "sl_pktring_mbuf.h"
+#include "sl_test_eal.h"
 
 static struct rte_mempool *pool;
 
@@ -244,10 +245,7 @@ chains_are_stored(void)
 int
 main(void)
 {
-	const char *eal[] = {"test", "--no-huge", "-m", "256", "--no-pci", "--no-telemetry", "-l",
-		"0", "--file-prefix=pktring_mbuf", "--log-level=error"};
-
-	REQUIRE(rte_eal_init((int)SL_COUNT_OF(eal), (char **)(uintptr_t)eal) >= 0);
+	REQUIRE(test_eal_start("pktring-mbuf", "-l 0 --log-level=error") >= 0);
 	pool = rte_pktmbuf_pool_create("pool", 64, 0, 0, 2048 + 128, -1);
 	REQUIRE(pool != NULL);
 	SL_TEST_RUN(buffer_is_the_slot);

@@ -16,6 +16,7 @@
 
 #include "psock_priv.h"
 #include "sl_test.h"
+#include "sl_test_eal.h"
 
 /* One net over one port that loops what it sends: a ring in memory. */
 static struct rte_mempool *pool;
@@ -81,12 +82,7 @@ net_close(void)
 static inline void
 help_init(const char *prefix)
 {
-	char file_prefix[64];
-	const char *eal[] = {"test", "--no-huge", "-m", "256", "--no-pci", "--no-telemetry", "-l",
-		"0", "--vdev=net_ring0", file_prefix, "--log-level=error"};
-
-	snprintf(file_prefix, sizeof(file_prefix), "--file-prefix=psock_%s_%d", prefix, getpid());
-	REQUIRE(rte_eal_init((int)SL_COUNT_OF(eal), (char **)(uintptr_t)eal) >= 0);
+	REQUIRE(test_eal_start(prefix, "-l 0 --vdev=net_ring0 --log-level=error") >= 0);
 	pool = rte_pktmbuf_pool_create("pool", 2047, 64, 0, 2048 + 128, SOCKET_ID_ANY);
 	REQUIRE(pool != NULL);
 	port_start(0);
