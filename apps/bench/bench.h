@@ -71,6 +71,8 @@ void bench_catch_signals(void);
 
 /** Does the case take part, given --filter? */
 bool bench_wanted(const struct bench_opts *opts, const char *name);
+/** Has bench_wanted said no of every case? */
+bool bench_none_wanted(void);
 
 /* slices.c */
 

@@ -113,6 +113,21 @@ separator_find(int argc, char **argv)
 	return 0;
 }
 
+/* `word` stands where a command should; NULL: nothing does. */
+static void
+command_missing(const char *word, bool separated)
+{
+	if (word == NULL)
+		fprintf(stderr, "sluice-bench: a command is missing; see --help\n");
+	else if (word[0] == '-' && !separated)
+		fprintf(stderr,
+			"sluice-bench: %s: the command comes first, and EAL arguments before it end with "
+			"\"--\"; see --help\n",
+			word);
+	else
+		fprintf(stderr, "sluice-bench: %s: no such command; see --help\n", word);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -128,9 +143,7 @@ main(int argc, char **argv)
 	}
 	command = first < argc ? command_find(argv[first]) : NULL;
 	if (command == NULL) {
-		if (first < argc)
-			fprintf(stderr, "sluice-bench: %s: no such command\n", argv[first]);
-		usage(stderr);
+		command_missing(first < argc ? argv[first] : NULL, separator > 0);
 		return EXIT_USAGE;
 	}
 	ret = options_parse(argc - first, argv + first, &opts);
@@ -141,5 +154,10 @@ main(int argc, char **argv)
 	bench_catch_signals();
 	ret = command->run(&opts);
 	rte_eal_cleanup();
+	if (ret == 0 && bench_none_wanted()) {
+		fprintf(stderr, "sluice-bench: --filter %s: no case of %s has that in its name\n",
+			opts.filter, command->name);
+		return EXIT_USAGE;
+	}
 	return ret == 0 ? 0 : 1;
 }

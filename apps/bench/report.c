@@ -18,6 +18,7 @@
 
 static int stopped; /* (a) relaxed: written by the signal handler, a plain flag */
 static bool progress_shown;
+static bool some_wanted, some_refused; /* by --filter */
 
 static void
 on_signal(int signal_number)
@@ -42,9 +43,19 @@ bench_stopped(void)
 }
 
 bool
+bench_none_wanted(void)
+{
+	return some_refused && !some_wanted;
+}
+
+bool
 bench_wanted(const struct bench_opts *opts, const char *name)
 {
-	return opts->filter == NULL || strstr(name, opts->filter) != NULL;
+	bool wanted = opts->filter == NULL || strstr(name, opts->filter) != NULL;
+
+	some_wanted |= wanted;
+	some_refused |= !wanted;
+	return wanted;
 }
 
 static void

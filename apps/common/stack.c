@@ -157,6 +157,9 @@ add_addrs(struct app_stack *s, const struct app_stack_conf *conf)
 		const struct app_addr *a = &conf->addrs[i];
 		int ret = sl_inet_addr_add(s->inet, s->ports[0], &a->addr, a->prefix);
 
+		if (ret == -EINVAL)
+			app_fail("--addr %s/%u is no address that a host on a link can have.",
+				sl_addr_format(&a->addr, text, sizeof(text)), a->prefix);
 		if (ret != 0)
 			app_fail("--addr %s/%u: %s.", sl_addr_format(&a->addr, text, sizeof(text)),
 				a->prefix, sl_strerror(ret));

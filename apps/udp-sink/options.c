@@ -91,7 +91,7 @@ static const char help[] =
 	"\n"
 	"What\n"
 	"  --recvmmsg --recvmsg --recvfrom --read --burst   these calls alone\n"
-	"  --count N           datagrams a row (1000000)\n"
+	"  --count N           datagrams a row (1000000, or without end when there is a --duration)\n"
 	"  --duration S        end a row S seconds after its first datagram, or after S without "
 	"any\n"
 	"  --repeat N          rows a call (1)\n"
@@ -297,7 +297,6 @@ sink_options_read(int argc, char **argv, struct sink_options *o)
 	o->port = 9;
 	o->batch = 32;
 	o->repeat = 1;
-	o->count = 1000000;
 	o->timeout_ms = -1;
 	o->stack.workers = 1;
 	while ((opt = app_getopt(argc, argv, options)) != -1) {
@@ -308,6 +307,8 @@ sink_options_read(int argc, char **argv, struct sink_options *o)
 		if (!read_where(opt, o))
 			read_what(opt, o);
 	}
+	if (o->count == 0)
+		o->count = o->duration_s != 0 ? UINT64_MAX / 2 : 1000000;
 	check_calls(o);
 	if (o->kernel)
 		check_kernel(o);

@@ -141,11 +141,13 @@ def test_options(bench):
     status, out, err = run(bench, 'udpq', '--json', '--seconds', '0.2', '--filter', 'one/same-core/connected/64/c',
                            '--flood')
     check('filter', status == 0 and {r['case'] for r in rows_of(out)} == {'one/same-core/connected/64/copy'}, err)
+    status, out, err = run(bench, 'udpq', '--seconds', '0.2', '--filter', 'zzz')
+    check('a filter that takes no case', status == 2 and '--filter zzz' in err, (status, out, err))
     status, out, _ = run(bench, 'udpq', '--seconds', '0.2', '--filter', 'one/same-core/connected/64/c')
     check('table', status == 0 and out.startswith('case ') and '{' not in out, out)
     for bad, word in ((['udpq', '--seconds', 'x'], 'x'), (['udpq', '--seconds', '0'], '0'),
                       (['udpq', 'more'], 'more'), (['nothing'], 'nothing'), (['udpq', '--no'], '--no'),
-                      ([], 'Usage')):
+                      ([], 'missing'), (['-l', '0', 'udpq'], 'EAL arguments')):
         status, out, err = run(bench, *bad)
         check(f'refuses {bad}', status == 2 and word in err and out == '', err)
     status, out, _ = run(bench, '--help')

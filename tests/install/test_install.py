@@ -73,6 +73,16 @@ def test_c_program(i):
     assert i.use('gcc', '.c') == '2\n'
 
 
+def test_first_program(i):
+    """The program in doc/udp.md, as a reader would compile it, warnings being errors."""
+    page = read(os.path.join(os.path.dirname(__file__), '../../doc/udp.md'))
+    source = i.root + '/first.c'
+    with open(source, 'w', encoding='utf-8') as f:
+        f.write(re.search(r'```c\n(.*?)```', page, re.S).group(1))
+    run(['gcc', '-Wall', '-Wextra', '-Werror', source, '-o', source + '.out',
+         *i.pkg_config('--cflags', '--libs')], env=i.env)
+
+
 def test_cxx_program(i):
     assert i.use('g++', '.cc') == '2\n'
 

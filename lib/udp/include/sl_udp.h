@@ -33,6 +33,7 @@
 #include "sl_udpq.h"
 
 struct rte_mbuf;
+struct mmsghdr; /* in sys/socket.h with _GNU_SOURCE */
 
 SL_BEGIN_DECLS
 
