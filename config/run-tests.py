@@ -9,6 +9,7 @@ build that fails. The last line sums up all. FUZZ_SECONDS (30) is the time for a
 While tests of one build run, the next ones are built with what they leave of the processors.
 """
 import argparse
+import contextlib
 import glob
 import json
 import os
@@ -46,8 +47,8 @@ TESTS = {
     'tsan': [(['stress'], 1, 5)],
 }
 
-# Commands that run now, to be ended when we are.
-running = set()
+# Commands that run now, to be ended when we are; and those of them that build for later.
+running, building = set(), set()
 
 
 class Total:
@@ -71,6 +72,8 @@ def run(command, env=None):
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           start_new_session=True) as child:
         running.add(child)
+        if isinstance(threading.current_thread(), Builder):
+            building.add(child)
         try:
             output, _ = child.communicate()
         except BaseException:
@@ -82,6 +85,7 @@ def run(command, env=None):
             raise
         finally:
             running.discard(child)
+            building.discard(child)
     return child.returncode, output
 
 
@@ -243,6 +247,19 @@ class Builder(threading.Thread):
                 done.set()
 
 
+@contextlib.contextmanager
+def no_building():
+    """Threads that spin and yield would let a build in, however low its class."""
+    held = list(building)
+    for child in held:
+        child.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for child in held:
+            child.send_signal(signal.SIGCONT)
+
+
 def build_and_test(total, builder, build):
     section(f'build {build}', builder.done[build].wait)
     if build not in builder.good:
@@ -250,8 +267,9 @@ def build_and_test(total, builder, build):
         return
     total.add([1, 0, 0])
     for suites, processes, factor in TESTS.get(build, []):
-        section(f'{build}: {" ".join(suites)}',
-                lambda: run_suites(total, build, suites, processes, factor))
+        with no_building() if 'stress' in suites else contextlib.nullcontext():
+            section(f'{build}: {" ".join(suites)}',
+                    lambda: run_suites(total, build, suites, processes, factor))
     if build == 'fuzz':
         section('fuzzing', lambda: fuzz(total))
 
