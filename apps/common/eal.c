@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include <rte_eal.h>
+#include <rte_ethdev.h>
+#include <rte_launch.h>
 #include <rte_lcore.h>
 #include <rte_log.h>
 
@@ -84,6 +86,23 @@ find_crowd(bool with_kernel)
 		return true;
 	/* The kernel's half of an interface needs a processor as well. */
 	return with_kernel && rte_lcore_count() >= app_cpus();
+}
+
+/* A run that ends in the middle gives back what its ports hold, unless an lcore may still be polling them. */
+static void
+close_ports(void)
+{
+	unsigned int lcore;
+	uint16_t id;
+
+	RTE_LCORE_FOREACH_WORKER (lcore) {
+		if (rte_eal_get_lcore_state(lcore) != WAIT)
+			return;
+	}
+	RTE_ETH_FOREACH_DEV (id) {
+		rte_eth_dev_stop(id);
+		rte_eth_dev_close(id);
+	}
 }
 
 static void
@@ -266,5 +285,6 @@ app_eal_start(int eal_argc, char **eal_argv, const struct app_eal_conf *conf)
 				 "say why.",
 				sl_strerror(sl_rte_error()));
 	}
+	atexit(close_ports);
 	crowded = find_crowd(conf->iface != NULL);
 }
