@@ -42,6 +42,8 @@ def wait_for(what, condition):
 
 
 class Testpmd:
+    processes = []  # all that were ever started
+
     def __init__(self, namespace, core, name, *options):
         core = CPUS[core % len(CPUS)]
         eal, app = options[:options.index('--')], options[options.index('--') + 1:]
@@ -50,6 +52,7 @@ class Testpmd:
              '--no-huge', '-m', '128', '--no-pci', '--no-telemetry', '--log-level=lib.vhost.config:4',
              f'--file-prefix=slt{name}{os.getpid()}', *eal, '--', '-i', '--total-num-mbufs=8192',
              *app], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        Testpmd.processes.append(self.process)
         self.output = ''
         self.read_until(r'testpmd> ')
 
@@ -121,6 +124,9 @@ def setup():
 
 
 def cleanup():
+    for process in Testpmd.processes:  # what a case that failed half-way has left
+        process.kill()
+        process.wait()
     for ns in (A, B):
         run('ip', 'netns', 'del', ns, check=False)
     while FOLDERS:
