@@ -102,9 +102,7 @@ class Pair:
     def __init__(self, receiver, path):
         self.receiver, self.sender = receiver, None
         try:
-            self.sender = testpmd.Testpmd(f'net_virtio_user0,path={path}', 'txonly',
-                                          eal=(*testpmd.lcores(THERE, THERE), *HUGE))
-            self.sender.start()
+            self.sender = txonly(path)
             time.sleep(SETTLE_S)
             self.signal(signal.SIGSTOP)
         except BaseException:

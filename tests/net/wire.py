@@ -177,7 +177,7 @@ class Probe:
             self.process.kill()
             self.process.wait()
         # What EAL leaves of a killed process.
-        shutil.rmtree(f'/var/run/dpdk/probe{self.process.pid}', ignore_errors=True)
+        shutil.rmtree(f'/var/run/dpdk/probe-{self.process.pid}', ignore_errors=True)
 
 
 class Cases:
