@@ -18,24 +18,21 @@ import argparse
 import json
 import os
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..')
+import turns
+from turns import HERE, THERE, TOP
+
 sys.path.insert(0, os.path.join(TOP, 'tests', 'apps'))
 import apps  # noqa: E402  (the path comes first)
-import testpmd  # noqa: E402
 
 SINK, FLOOD = (os.path.join(TOP, 'build', 'apps', name)
                for name in ('sluice-udp-sink', 'sluice-udp-flood'))
 HUGEPAGES = '/proc/sys/vm/nr_hugepages'
-HUGE = ['--in-memory', '--single-file-segments', '-m', '128']
-HERE, THERE = testpmd.CPUS[0], testpmd.CPUS[-1]
-TURN_S, SETTLE_S = 0.25, 0.1
 ONE_ROW = ('--json', '--recvmmsg', '--count', '100G')
 RATIOS = (('sink-virtio', 'rxonly'), ('sink-virtio', 'kernel'), ('sink-veth', 'kernel'))
 
@@ -84,85 +81,26 @@ def kernel_row(bed, seconds):
         return veth_row(bed, seconds, '--kernel')
 
 
-def txonly(path):
-    """testpmd that sends for all it is worth."""
-    sender = testpmd.Testpmd(f'net_virtio_user0,path={path}', 'txonly',
-                             eal=(*testpmd.lcores(THERE, THERE), *HUGE))
-    sender.start()
-    return sender
-
-
-class Pair:
-    """A receiver on net_vhost and the testpmd that feeds it; both hold still except in their turn.
-
-    The wire's speed changes within seconds, with what the machine's other tenants do, by a factor of
-    three. So the receivers that are compared take short turns, and each ratio is one of neighbours.
-    """
-
-    def __init__(self, receiver, path):
-        self.receiver, self.sender = receiver, None
-        try:
-            self.sender = txonly(path)
-            time.sleep(SETTLE_S)
-            self.signal(signal.SIGSTOP)
-        except BaseException:
-            self.kill()
-            raise
-
-    def signal(self, which):
-        for program in (self.receiver, self.sender):
-            program.process.send_signal(which)
-
-    def turn(self, seconds):
-        """Datagrams per second, as the sender gets rid of them: it drops what finds no room."""
-        self.signal(signal.SIGCONT)
-        time.sleep(SETTLE_S)
-        counts, times = [], []
-        for _ in range(2):
-            counts.append(self.sender.count('TX-packets'))
-            times.append(time.monotonic())
-            time.sleep(seconds if len(times) == 1 else 0)
-        self.signal(signal.SIGSTOP)
-        return (counts[1] - counts[0]) / (times[1] - times[0])
-
-    def kill(self):
-        for program in (self.sender, self.receiver):
-            if program is not None:
-                program.process.send_signal(signal.SIGCONT)
-                program.kill()
-
-
 def sink_pair(bed, folder, prefix):
     path = f'{folder}/sink'
-    return Pair(apps.Sink(bed, ['--lcores', f'0@{HERE}', '--no-pci', *HUGE, '--no-telemetry',
-                                '--file-prefix', prefix, '--log-level=*:error',
-                                f'--vdev=net_vhost0,iface={path}', '--', *apps.ADDR4,
-                                '--promiscuous', '--batch', '64', *ONE_ROW], (), True),
-                path)
+    return turns.Pair(apps.Sink(bed, ['--lcores', f'0@{HERE}', '--no-pci', *turns.HUGE, '--no-telemetry',
+                                      '--file-prefix', prefix, '--log-level=*:error',
+                                      f'--vdev=net_vhost0,iface={path}', '--', *apps.ADDR4,
+                                      '--promiscuous', '--batch', '64', *ONE_ROW], (), True), path)
 
 
 def rxonly_pair(folder):
     path = f'{folder}/rxonly'
-    receiver = testpmd.Testpmd(f'net_vhost0,iface={path}', 'rxonly',
-                               eal=(*testpmd.lcores(HERE, HERE), *HUGE))
-    receiver.start()
-    return Pair(receiver, path)
+    return turns.Pair(turns.rxonly(f'net_vhost0,iface={path}'), path)
 
 
-def virtio_rows(bed, folder, turns):
+def virtio_rows(bed, folder, count):
     prefix = f'slcmp{os.getpid()}s'
-    pairs, rows = {}, {'sink-virtio': [], 'rxonly': []}
     try:
-        pairs['sink-virtio'] = sink_pair(bed, folder, prefix)
-        pairs['rxonly'] = rxonly_pair(folder)
-        for _ in range(turns):
-            for name, pair in pairs.items():
-                rows[name].append(pair.turn(TURN_S))
+        return turns.take({'sink-virtio': lambda: sink_pair(bed, folder, prefix),
+                           'rxonly': lambda: rxonly_pair(folder)}, count)
     finally:
-        for pair in pairs.values():
-            pair.kill()
         shutil.rmtree(f'{apps.RUNTIME}/{prefix}', ignore_errors=True)
-    return rows
 
 
 def main():
@@ -199,19 +137,11 @@ def ratios(one, other):
 
 
 def report(rows, as_json):
-    for name, pps in rows.items():
-        row = {'bench': 'sinks', 'case': name, 'value': round(statistics.median(pps)), 'unit': 'pps',
-               'min': round(min(pps)), 'max': round(max(pps)), 'rounds': len(pps)}
-        print(json.dumps(row) if as_json else
-              f'{name:12} {row["value"]:>10} pps   (of {row["rounds"]}: {row["min"]} .. {row["max"]})')
     middle = statistics.median(rows['rxonly'])
-    fast = [a / b for a, b in zip(rows['sink-virtio'], rows['rxonly']) if b >= middle]
-    for name, ratio in [*((f'{one}/{other}', ratios(rows[one], rows[other])) for one, other in RATIOS),
-                        ('sink-virtio/rxonly, faster half', fast)]:
-        row = {'bench': 'sinks', 'case': name, 'value': round(statistics.median(ratio), 3),
-               'unit': 'x', 'min': round(min(ratio), 3), 'max': round(max(ratio), 3)}
-        print(json.dumps(row) if as_json else
-              f'{row["case"]:32} {row["value"]:>8} x   ({row["min"]} .. {row["max"]})')
+    named = {f'{one}/{other}': ratios(rows[one], rows[other]) for one, other in RATIOS}
+    named['sink-virtio/rxonly, faster half'] = [
+        a / b for a, b in zip(rows['sink-virtio'], rows['rxonly']) if b >= middle]
+    turns.report('sinks', rows, named, as_json)
 
 
 if __name__ == '__main__':
