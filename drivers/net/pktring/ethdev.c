@@ -18,6 +18,7 @@
 
 #include "port.h"
 #include "sl_errno.h"
+#include "vdev_secondary.h"
 
 RTE_LOG_REGISTER(pktring_logtype, pmd.net.pktring, NOTICE)
 
@@ -412,20 +413,11 @@ queues_alloc(struct pktring_port *port)
 static int
 attach_secondary(struct rte_vdev_device *vdev, const char *name)
 {
-	struct rte_eth_dev *dev = rte_eth_dev_attach_secondary(name);
+	int ret = vdev_secondary_attach(vdev, &secondary_ops);
 
-	if (dev == NULL) {
+	if (ret != 0)
 		PKTRING_LOG(ERR, "%s: the primary process has no such port\n", name);
-		return -ENODEV;
-	}
-	dev->dev_ops = &secondary_ops;
-	dev->device = &vdev->device;
-	/* Rings are mapped in the primary process alone: here are counters, and captures through
-	 * it. */
-	dev->rx_pkt_burst = rte_eth_pkt_burst_dummy;
-	dev->tx_pkt_burst = rte_eth_pkt_burst_dummy;
-	rte_eth_dev_probing_finish(dev);
-	return 0;
+	return ret;
 }
 
 static int

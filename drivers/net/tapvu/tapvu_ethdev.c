@@ -13,6 +13,7 @@
 
 #include "sl_errno.h"
 #include "tapvu_priv.h"
+#include "vdev_secondary.h"
 
 #define RX_OFFLOADS                                                                                \
 	(RTE_ETH_RX_OFFLOAD_UDP_CKSUM | RTE_ETH_RX_OFFLOAD_TCP_CKSUM | RTE_ETH_RX_OFFLOAD_SCATTER)
@@ -289,18 +290,11 @@ init_port(struct rte_eth_dev *dev, struct tapvu_port *port)
 static int
 attach_secondary(struct rte_vdev_device *vdev, const char *name)
 {
-	struct rte_eth_dev *dev = rte_eth_dev_attach_secondary(name);
+	int ret = vdev_secondary_attach(vdev, &secondary_ops);
 
-	if (dev == NULL) {
+	if (ret != 0)
 		TAPVU_LOG(ERR, "%s: the primary process has no such port\n", name);
-		return -ENODEV;
-	}
-	dev->dev_ops = &secondary_ops;
-	dev->device = &vdev->device;
-	dev->rx_pkt_burst = rte_eth_pkt_burst_dummy;
-	dev->tx_pkt_burst = rte_eth_pkt_burst_dummy;
-	rte_eth_dev_probing_finish(dev);
-	return 0;
+	return ret;
 }
 
 static int

@@ -20,6 +20,7 @@
 
 #include "sl_errno.h"
 #include "tpacket_priv.h"
+#include "vdev_secondary.h"
 
 RTE_LOG_REGISTER(tpacket_logtype, pmd.net.tpacket, NOTICE)
 
@@ -395,22 +396,16 @@ static const struct eth_dev_ops secondary_ops = {
 static int
 attach_secondary(struct rte_vdev_device *vdev, const char *name)
 {
-	struct rte_eth_dev *dev = rte_eth_dev_attach_secondary(name);
+	int ret = vdev_secondary_attach(vdev, &secondary_ops);
 
-	if (dev == NULL) {
+	if (ret != 0)
 		TPACKET_LOG(ERR, "%s: the primary process has no such port", name);
-		return -ENODEV;
-	}
-	TPACKET_LOG(NOTICE,
-		"%s: rings belong to the primary process; in this one the port has "
-		"counters and information, no data path",
-		name);
-	dev->dev_ops = &secondary_ops;
-	dev->device = &vdev->device;
-	dev->rx_pkt_burst = rte_eth_pkt_burst_dummy;
-	dev->tx_pkt_burst = rte_eth_pkt_burst_dummy;
-	rte_eth_dev_probing_finish(dev);
-	return 0;
+	else
+		TPACKET_LOG(NOTICE,
+			"%s: rings belong to the primary process; in this one the port has "
+			"counters and information, no data path",
+			name);
+	return ret;
 }
 
 static int
