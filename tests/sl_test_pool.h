@@ -19,18 +19,14 @@
 #include <rte_malloc.h>
 #include <rte_mempool.h>
 
+#include "sl_shared.h"
+
 #define TEST_POOL_OPS "test_mutex"
 
 /* For tests that want DPDK's own pool wherever that is no trouble. */
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
+#ifdef SL_TSAN
 #define TEST_POOL_OPS_TSAN TEST_POOL_OPS
-#endif
-#endif
-#ifdef __SANITIZE_THREAD__
-#define TEST_POOL_OPS_TSAN TEST_POOL_OPS
-#endif
-#ifndef TEST_POOL_OPS_TSAN
+#else
 #define TEST_POOL_OPS_TSAN NULL
 #endif
 

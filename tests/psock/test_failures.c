@@ -7,12 +7,12 @@
  * goes on, and at the end nothing is left: no mbuf, no mapping, no descriptor; and under the
  * address sanitizer no memory.
  */
-#include <dirent.h>
 #include <linux/filter.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include "psock_help.h"
+#include "sl_test_leak.h"
 
 #define NONE SL_PSOCK_NO_WORKER
 
@@ -71,33 +71,6 @@ __wrap_memfd_create(const char *name, unsigned int flags)
 		return -1;
 	}
 	return __real_memfd_create(name, flags);
-}
-
-static unsigned int
-descriptors(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	unsigned int n = 0;
-
-	REQUIRE(d != NULL);
-	while (readdir(d) != NULL)
-		n++;
-	closedir(d);
-	return n;
-}
-
-static unsigned int
-mappings(void)
-{
-	FILE *f = fopen("/proc/self/maps", "r");
-	unsigned int n = 0;
-	char line[512];
-
-	REQUIRE(f != NULL);
-	while (fgets(line, sizeof(line), f) != NULL)
-		n += strstr(line, "sluice-ring") != NULL;
-	fclose(f);
-	return n;
 }
 
 /* Calls that failed; a call may fail because an earlier one did. */
@@ -166,7 +139,7 @@ life(int version)
 static void
 every_allocation_fails_in_turn(void)
 {
-	unsigned int open_before = descriptors();
+	unsigned int open_before = test_descriptors();
 	int k = 0, done = 0;
 
 	for (int version = TPACKET_V1; version <= TPACKET_V3; version++) {
@@ -182,8 +155,8 @@ every_allocation_fails_in_turn(void)
 			drain(); /* what was in flight; the next control call frees the ring */
 			s = sock_open(SOCK_RAW, 0);
 			sl_psock_close(s, NONE);
-			CHECK_EQ(mappings(), 0);
-			CHECK_EQ(descriptors(), open_before);
+			CHECK_EQ(test_mappings("sluice-ring"), 0);
+			CHECK_EQ(test_descriptors(), open_before);
 			CHECK_EQ(rte_mempool_in_use_count(pool), 0);
 			if (done > 0) /* there were not that many */
 				break;

@@ -17,14 +17,9 @@
 
 #define NONE SL_PSOCK_NO_WORKER
 
-#if defined(__SANITIZE_THREAD__)
+#ifdef SL_TSAN
 #define UNDER_TSAN true
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define UNDER_TSAN true
-#endif
-#endif
-#ifndef UNDER_TSAN
+#else
 #define UNDER_TSAN false
 #endif
 

@@ -6,7 +6,6 @@
  * A net_pktring port, driven through ethdev's calls with the built plugin; its clients are forked
  * processes and the client library. Everything is counted: frames, mbufs, descriptors, mappings.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -25,6 +24,7 @@
 #include "sl_pktring_slot.h"
 #include "sl_pktring_wire.h"
 #include "sl_test.h"
+#include "sl_test_leak.h"
 
 #define PORT 0
 #define POOL 2047
@@ -34,32 +34,11 @@ static struct rte_mempool *pool;
 static char path[64];
 static unsigned int descriptors_idle; /* with no client */
 
-static unsigned int
-descriptors(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	unsigned int n = 0;
-
-	REQUIRE(d != NULL);
-	while (readdir(d) != NULL)
-		n++;
-	closedir(d);
-	return n;
-}
-
 /* Rings and pages of clients. One with a slot still pending would not be unmapped. */
 static unsigned int
 mappings(void)
 {
-	FILE *f = fopen("/proc/self/maps", "r");
-	unsigned int n = 0;
-	char line[512];
-
-	REQUIRE(f != NULL);
-	while (fgets(line, sizeof(line), f) != NULL)
-		n += strstr(line, "sluice-ring") != NULL;
-	fclose(f);
-	return n;
+	return test_mappings("sluice-ring");
 }
 
 static struct sl_client *
@@ -436,9 +415,9 @@ killed_clients_cost_nothing(void)
 	REQUIRE(rte_eth_dev_stop(PORT) == 0);
 	CHECK_EQ(rte_mempool_in_use_count(pool), 0);
 	/* Rings that were in flight are freed by the control thread, a little later. */
-	for (int i = 0; i < PATIENCE_MS && descriptors() + mappings() > descriptors_idle; i++)
+	for (int i = 0; i < PATIENCE_MS && test_descriptors() + mappings() > descriptors_idle; i++)
 		usleep(1000);
-	CHECK_EQ(descriptors(), descriptors_idle);
+	CHECK_EQ(test_descriptors(), descriptors_idle);
 	CHECK_EQ(mappings(), 0);
 	REQUIRE(rte_eth_dev_start(PORT) == 0);
 }
@@ -494,7 +473,7 @@ main(int argc, char **argv)
 	SL_TEST_RUN(nonsense_is_refused);
 	SL_TEST_RUN(silence_has_a_limit);
 	/* After whatever the library opens once, and before anything is left in flight. */
-	descriptors_idle = descriptors();
+	descriptors_idle = test_descriptors();
 	SL_TEST_RUN(frames_outlive_their_client);
 	SL_TEST_RUN(killed_clients_cost_nothing);
 	REQUIRE(rte_eth_dev_stop(PORT) == 0);

@@ -7,7 +7,6 @@
 
 /* Ports of net_tpacket for the programs that run_api.sh starts: it gives them t0 and t1, the ends
  * of a veth pair. Port A is on t0, port B on t1. */
-#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
@@ -27,6 +26,7 @@
 
 #include "sl_base.h"
 #include "sl_test.h"
+#include "sl_test_leak.h"
 
 #define BURST 32
 #define PATIENCE 3000000 /* polls; reached only when something is broken */
@@ -150,19 +150,6 @@ xstat(uint16_t port, const char *name)
 	CHECK_EQ(rte_eth_xstats_get_id_by_name(port, name, &id), 0);
 	CHECK_EQ(rte_eth_xstats_get_by_id(port, &id, &value, 1), 1);
 	return value;
-}
-
-static inline int
-open_files(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int n = 0;
-
-	REQUIRE(dir != NULL);
-	while (readdir(dir) != NULL)
-		n++;
-	closedir(dir);
-	return n;
 }
 
 /* Loads the plugin, starts EAL, makes the pool. */

@@ -299,7 +299,7 @@ a_port_closed_and_opened_leaves_nothing(void)
 	struct setup s = {.args = "", .intr = true, .desc = 64};
 	unsigned int before = rte_mempool_avail_count(pool);
 	struct rte_mbuf *m;
-	int files = 0, i;
+	unsigned int files = 0, i;
 	uint16_t a, b;
 
 	for (i = 0; i < 20; i++) {
@@ -314,9 +314,9 @@ a_port_closed_and_opened_leaves_nothing(void)
 		close_port(a);
 		close_port(b);
 		if (i == 1)
-			files = open_files();
+			files = test_descriptors();
 	}
-	CHECK_EQ(open_files(), files);
+	CHECK_EQ(test_descriptors(), files);
 	CHECK_EQ(rte_mempool_avail_count(pool), before);
 }
 

@@ -170,7 +170,8 @@ any_call_that_fails_ends_in_order(void)
 	struct setup plain = {.args = "", .desc = 64};
 	struct setup s = {.args = "", .desc = 64, .tx = RTE_ETH_TX_OFFLOAD_TCP_TSO};
 	uint16_t a, b = open_port("net_tpacket_b", "t1", &plain);
-	int k, ret, refused = 0, files = 0, left = 0;
+	unsigned int files = 0;
+	int k, ret, refused = 0, left = 0;
 
 	for (k = 1; k < 100 && left == 0; k++) {
 		fault_nth = k;
@@ -183,8 +184,8 @@ any_call_that_fails_ends_in_order(void)
 		if (a != RTE_MAX_ETHPORTS)
 			close_port(a);
 		if (k == 1)
-			files = open_files();
-		CHECK_EQ(open_files(), files);
+			files = test_descriptors();
+		CHECK_EQ(test_descriptors(), files);
 	}
 	CHECK(refused > 5 && k < 100);
 	close_port(b);
