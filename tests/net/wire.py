@@ -31,8 +31,27 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 def sh(*command, check=True):
     ret = subprocess.run(command, text=True, capture_output=True, check=False)
     if check and ret.returncode:
-        raise RuntimeError(f'{" ".join(command)}: {ret.stderr.strip()}')
+        raise RuntimeError(f'{" ".join(command)}: {ret.stderr.strip()} {ret.stdout.strip()}')
     return ret.stdout
+
+
+def inside(ns, make):
+    """What make() returns when it is called in namespace ns; a socket made there stays there."""
+    home = os.open('/proc/self/ns/net', os.O_RDONLY)
+    there = os.open(f'/run/netns/{ns}', os.O_RDONLY)
+    try:
+        if LIBC.setns(there, 0) != 0:
+            raise OSError(ctypes.get_errno(), 'setns')
+        return make()
+    finally:
+        if LIBC.setns(home, 0) != 0:
+            os._exit(1)  # lost in a foreign namespace: nothing sensible can follow
+        os.close(home)
+        os.close(there)
+
+
+def mac(ns, dev):
+    return json.loads(sh('ip', '-j', '-n', ns, 'link', 'show', dev))[0]['address']
 
 
 class Wire:
@@ -66,25 +85,17 @@ class Wire:
         for ns in (self.a, self.b):
             sh('ip', 'netns', 'del', ns, check=False)
 
-    def mac(self, ns, dev):
-        return json.loads(sh('ip', '-j', '-n', ns, 'link', 'show', dev))[0]['address']
+    @staticmethod
+    def mac(ns, dev):
+        return mac(ns, dev)
 
     def in_a(self, *command, check=True):
         return sh('ip', 'netns', 'exec', self.a, *command, check=check)
 
-    def socket(self, ns, *args):
+    @staticmethod
+    def socket(ns, *args):
         """A socket of namespace ns; it stays there."""
-        home = os.open('/proc/self/ns/net', os.O_RDONLY)
-        there = os.open(f'/run/netns/{ns}', os.O_RDONLY)
-        try:
-            if LIBC.setns(there, 0) != 0:
-                raise OSError(ctypes.get_errno(), 'setns')
-            return socket.socket(*args)
-        finally:
-            if LIBC.setns(home, 0) != 0:
-                os._exit(1)  # lost in a foreign namespace: nothing sensible can follow
-            os.close(home)
-            os.close(there)
+        return inside(ns, lambda: socket.socket(*args))
 
     def link(self, ns, dev):
         return Link(self, ns, dev)

@@ -6,7 +6,6 @@ The plugin is loaded from an installed copy, because DPDK refuses plugins below 
 may write to.
 """
 import atexit
-import ctypes
 import fcntl
 import glob
 import json
@@ -21,13 +20,11 @@ import subprocess
 import sys
 import time
 
-ETH_P_ALL = 3
-SOL_PACKET = 263
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'net'))
+import wire  # noqa: E402  (the path comes first)
+from wire import ETH_P_ALL, PACKET_IGNORE_OUTGOING, PATIENCE_S, SO_RCVBUFFORCE, SOL_PACKET, sh  # noqa: E402
+
 PACKET_AUXDATA = 8
-PACKET_IGNORE_OUTGOING = 23
-SO_RCVBUFFORCE = 33
-PATIENCE_S = 30  # only ever waited out when something is broken
-LIBC = ctypes.CDLL(None, use_errno=True)
 PROMPT = 'testpmd> '
 # What other threads of testpmd print at any time. The prompt and the echo of a command are written
 # letter by letter, so such a line may stand in the middle of either.
@@ -37,13 +34,6 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 # Without it, a choice of arguments that between them take every path.
 FULL = '--full' in sys.argv
-
-
-def sh(*command, check=True):
-    ret = subprocess.run(command, text=True, capture_output=True, check=False)
-    if check and ret.returncode:
-        raise RuntimeError(f'{" ".join(command)}: {ret.stderr.strip()} {ret.stdout.strip()}')
-    return ret.stdout
 
 
 class Rig:
@@ -142,26 +132,10 @@ class Rig:
     @staticmethod
     def inside(ns, *args):
         """A socket of namespace ns; it stays there."""
-        return Rig.there(ns, lambda: socket.socket(*args))
+        return wire.inside(ns, lambda: socket.socket(*args))
 
-    @staticmethod
-    def there(ns, make):
-        """Call make() inside a namespace."""
-        home = os.open('/proc/self/ns/net', os.O_RDONLY)
-        there = os.open(f'/run/netns/{ns}', os.O_RDONLY)
-        try:
-            if LIBC.setns(there, 0) != 0:
-                raise OSError(ctypes.get_errno(), 'setns')
-            return make()
-        finally:
-            if LIBC.setns(home, 0) != 0:
-                os._exit(1)  # lost in a foreign namespace: nothing sensible can follow
-            os.close(home)
-            os.close(there)
-
-    @staticmethod
-    def mac(ns, dev):
-        return json.loads(sh('ip', '-j', '-n', ns, 'link', 'show', dev))[0]['address']
+    there = staticmethod(wire.inside)
+    mac = staticmethod(wire.mac)
 
     @staticmethod
     def details(ns, dev):
@@ -373,23 +347,15 @@ class Case:
         return True
 
 
-class Cases:
-    """Counts cases; use as `with cases('name'): assert ...`."""
+class Cases(wire.Cases):
+    """The same with cases that clear up when they fail."""
 
     def __init__(self, rig=None):
+        super().__init__()
         self.rig = rig
-        self.passed = self.failed = self.skipped = 0
 
     def __call__(self, name):
         return Case(self, name)
-
-    def skip(self, name, why):
-        self.skipped += 1
-        print('SKIP', f'{name}: {why}')
-
-    def finish(self):
-        print(f'{self.passed} passed, {self.failed} failed, {self.skipped} skipped', flush=True)
-        return 1 if self.failed or not self.passed else 0
 
 
 def main(run):
