@@ -20,15 +20,6 @@ put16(uint8_t *p, uint16_t v)
 	memcpy(p, &v, sizeof(v));
 }
 
-static uint16_t
-get16(const uint8_t *p)
-{
-	uint16_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return rte_be_to_cpu_16(v);
-}
-
 static void
 add32(uint8_t *p, uint32_t n)
 {
@@ -87,7 +78,7 @@ fix_l3(const struct tpacket_gso *g, uint8_t *out, uint32_t l4_bytes)
 		return;
 	}
 	put16(ip + 2, (uint16_t)(g->h.l3_len + l4_bytes));
-	put16(ip + 4, (uint16_t)(get16(ip + 4) + g->index));
+	put16(ip + 4, (uint16_t)(tpacket_get16(ip + 4) + g->index));
 	tpacket_ipv4_csum(ip, g->h.l3_len);
 }
 

@@ -128,16 +128,24 @@ bind_socket(struct tpacket_port *port, int fd, uint16_t protocol)
 	return ret;
 }
 
-static struct tpacket_ring *
-new_ring(int fd)
+/* A socket, and a ring that owns it and has no memory yet. */
+static int
+open_ring(struct tpacket_port *port, struct tpacket_ring **out)
 {
-	struct tpacket_ring *ring = calloc(1, sizeof(*ring));
+	struct tpacket_ring *ring;
+	int fd = open_socket(port);
 
-	if (ring != NULL) {
-		ring->fd = fd;
-		ring->super_fd = -1;
+	if (fd < 0)
+		return fd;
+	ring = calloc(1, sizeof(*ring));
+	if (ring == NULL) {
+		close(fd);
+		return -ENOMEM;
 	}
-	return ring;
+	ring->fd = fd;
+	ring->super_fd = -1;
+	*out = ring;
+	return 0;
 }
 
 void
@@ -366,28 +374,23 @@ int
 tpacket_sock_rx(struct tpacket_port *port, struct tpacket_rxq *q, struct tpacket_ring **out)
 {
 	struct tpacket_ring *ring;
-	int fd, ret;
+	int ret;
 
-	fd = open_socket(port);
-	if (fd < 0)
-		return fd;
-	ring = new_ring(fd);
-	if (ring == NULL) {
-		close(fd);
-		return -ENOMEM;
-	}
+	ret = open_ring(port, &ring);
+	if (ret != 0)
+		return ret;
 	ret = receive_ring(port, q, ring);
 	if (ret != 0)
 		goto destroy;
 	/* Between bind and join the socket would see the frames of all queues once more. */
 	if (wants_fanout(port))
-		drop_all(fd, true);
-	ret = bind_socket(port, fd, ETH_P_ALL);
+		drop_all(ring->fd, true);
+	ret = bind_socket(port, ring->fd, ETH_P_ALL);
 	if (ret != 0)
 		goto destroy;
 	if (wants_fanout(port)) {
-		ret = join_fanout(port, fd);
-		drop_all(fd, false);
+		ret = join_fanout(port, ring->fd);
+		drop_all(ring->fd, false);
 	}
 	if (ret != 0)
 		goto destroy;
@@ -458,16 +461,11 @@ int
 tpacket_sock_tx(struct tpacket_port *port, struct tpacket_txq *q, struct tpacket_ring **out)
 {
 	struct tpacket_ring *ring;
-	int fd, ret;
+	int ret;
 
-	fd = open_socket(port);
-	if (fd < 0)
-		return fd;
-	ring = new_ring(fd);
-	if (ring == NULL) {
-		close(fd);
-		return -ENOMEM;
-	}
+	ret = open_ring(port, &ring);
+	if (ret != 0)
+		return ret;
 	ret = transmit_ring(port, q, ring);
 	if (ret != 0) {
 		tpacket_ring_destroy(ring);

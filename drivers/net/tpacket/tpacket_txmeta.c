@@ -20,12 +20,6 @@
 #define HEADERS_MAX 512 /* link to transport header of a super-frame, as l2/l3/l4 lengths allow */
 #define SEND_PARTS 130
 
-static uint16_t
-get16(const uint8_t *p)
-{
-	return (uint16_t)(p[0] << 8 | p[1]);
-}
-
 static void
 put16(uint8_t *p, uint32_t v)
 {
@@ -79,7 +73,7 @@ measure(const uint8_t *frame, uint32_t len, struct tpacket_txmeta *meta)
 {
 	const uint8_t *ip = frame + meta->h.l2_len;
 	uint32_t after_l2 = len - meta->h.l2_len;
-	uint32_t total = meta->h.ipv6 ? 40u + get16(ip + 4) : get16(ip + 2);
+	uint32_t total = meta->h.ipv6 ? 40u + tpacket_get16(ip + 4) : tpacket_get16(ip + 2);
 
 	if (meta->gso)
 		total = after_l2;

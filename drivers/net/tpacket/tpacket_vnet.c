@@ -16,15 +16,6 @@
 #define TCP_CSUM_OFFSET 16
 #define UDP_CSUM_OFFSET 6
 
-static uint16_t
-get16(const uint8_t *p)
-{
-	uint16_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return rte_be_to_cpu_16(v);
-}
-
 static void
 parse_l4(const uint8_t *frame, uint32_t len, struct tpacket_headers *h)
 {
@@ -72,7 +63,7 @@ parse_ipv4(const uint8_t *frame, uint32_t len, struct tpacket_headers *h)
 	h->l3_len = (uint16_t)l3_len;
 	h->l4_proto = ip[9];
 	h->ptype |= l3_len == 20 ? RTE_PTYPE_L3_IPV4 : RTE_PTYPE_L3_IPV4_EXT;
-	h->fragment = (get16(ip + 6) & 0x3fff) != 0;
+	h->fragment = (tpacket_get16(ip + 6) & 0x3fff) != 0;
 	if (h->fragment)
 		h->ptype |= RTE_PTYPE_L4_FRAG;
 	else
@@ -100,7 +91,7 @@ parse_ipv6(const uint8_t *frame, uint32_t len, struct tpacket_headers *h)
 		if (left - at < 8)
 			break;
 		step = next == 44 ? 8 : (ip[at + 1] + 1u) * 8;
-		if (next == 44 && (get16(ip + at + 2) & ~6u) != 0)
+		if (next == 44 && (tpacket_get16(ip + at + 2) & ~6u) != 0)
 			h->fragment = true;
 		if (left - at < step)
 			break;
@@ -126,10 +117,10 @@ tpacket_parse(const uint8_t *frame, uint32_t len, struct tpacket_headers *h)
 	memset(h, 0, sizeof(*h));
 	if (len < l2)
 		return;
-	type = get16(frame + 12);
+	type = tpacket_get16(frame + 12);
 	while ((type == RTE_ETHER_TYPE_VLAN || type == RTE_ETHER_TYPE_QINQ) && tags < 2 &&
 		len >= l2 + 4) {
-		type = get16(frame + l2 + 2);
+		type = tpacket_get16(frame + l2 + 2);
 		l2 += 4;
 		tags++;
 	}

@@ -15,6 +15,10 @@
  * sum; whoever puts the frame on a wire completes it.
  */
 
+#include <string.h>
+
+#include <rte_byteorder.h>
+
 #include "sl_base.h"
 
 /** Bytes of the vnet header that AF_PACKET puts before each frame (the short form). */
@@ -44,6 +48,16 @@ struct tpacket_headers {
 	bool fragment;
 	uint32_t ptype; /* RTE_PTYPE_* of all layers found */
 };
+
+/** A field of a header, at any alignment, in the machine's byte order. */
+static inline uint16_t
+tpacket_get16(const uint8_t *p)
+{
+	uint16_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return rte_be_to_cpu_16(v);
+}
 
 /**
  * Find the headers of an Ethernet frame: up to two VLAN tags, IPv4 with options, IPv6 with the
