@@ -28,8 +28,8 @@ UNDERSCORE_ALLOWED = re.compile(
     r'__(?:attribute|asm|FILE|LINE|func|cplusplus|typeof|extension)(?:__)?$'
     r'|__(?:builtin|rte|tsan|ATOMIC|STDC|SSE|AVX|SANITIZE|has)_?\w*$'
     r'|_(?:Pragma|Static_assert|Generic|Alignof|GNU_SOURCE)$|_mm\w*$|_SC_\w+$|__m\d+i?$|__int128$|__\w+__$')
-ORDERED = re.compile(r'\bsl_(?:load_acquire|store_release|exchange_(?:acq_rel|seq_cst)|load_seq_cst|fence_seq_cst|fence_acquire'
-                     r'|fetch_\w+_(?:release|acq_rel)|cas_weak_acquire)\s*\(')
+ORDERED = re.compile(r'\bsl_(?:load_acquire|store_release|exchange_acq_rel|fence_seq_cst|fence_acquire'
+                     r'|fetch_\w+_(?:release|acq_rel)|cas_weak_acq_rel)\s*\(')
 LABEL = re.compile(r'\b[A-Z]{2}[1-9][0-9]?\b')
 # Where the project's own words are defined, errno is read, and assertions end the process.
 EXEMPT = {'lib/base/include/sl_shared.h': {'__atomic'}, 'lib/base/errno.c': {'errno', 'printf', 'exit'},

@@ -70,8 +70,6 @@ int app_getopt(int argc, char **argv, const struct option *options);
 /** From now on SIGINT and SIGTERM set the flag that app_stopped reads; a second one kills. */
 void app_catch_signals(void);
 bool app_stopped(void);
-/** Set the flag from within. */
-void app_stop(void);
 
 /* ---- EAL (eal.c, iface.c) ---- */
 

@@ -32,9 +32,3 @@ app_stopped(void)
 {
 	return sl_load_relaxed(&stopped) != 0;
 }
-
-void
-app_stop(void)
-{
-	sl_store_relaxed(&stopped, 1);
-}

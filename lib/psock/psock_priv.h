@@ -24,7 +24,6 @@
 #define MAC_LEN RTE_ETHER_ADDR_LEN
 #define HEADER_LEN RTE_ETHER_HDR_LEN
 #define QUEUES_MAX 64
-#define FANOUT_MAX 256
 #define TX_BURST 32
 
 struct psock_fanout;

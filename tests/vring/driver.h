@@ -251,13 +251,6 @@ driver_used(struct driver *d, uint16_t *id, uint32_t *len)
 	return true;
 }
 
-/* Chains that fit: packed also needs that many slots, which free ids do not say. */
-static inline bool
-driver_has_room(const struct driver *d, uint16_t n, uint16_t outstanding_slots)
-{
-	return d->free_count >= n && d->size - outstanding_slots >= n;
-}
-
 /* Every second time the short way is tried first: what it does not take must be left as it was. */
 static inline enum sl_vring_outcome
 device_pop(struct driver *d, struct sl_vring_chain *c, struct sl_vring_span *span, uint16_t max)

@@ -358,8 +358,6 @@ uint16_t tpacket_rx_cut(struct tpacket_rxq *q, struct rte_mbuf **pkts, uint16_t 
 
 /** An mbuf from the queue's stash, NULL when the pool is empty. */
 struct rte_mbuf *tpacket_stash_get(struct tpacket_rxq *q);
-/** Put back an mbuf that tpacket_stash_get gave and that was not handed out. */
-void tpacket_stash_put(struct tpacket_rxq *q, struct rte_mbuf *m);
 /** A chain with `len` bytes of data room set and nothing written; NULL when the pool is short. */
 struct rte_mbuf *tpacket_chain_get(struct tpacket_rxq *q, uint32_t len);
 /** Copy bytes into a chain at an offset. */

@@ -27,17 +27,6 @@ tpacket_stash_get(struct tpacket_rxq *q)
 	return q->stash[--q->stashed];
 }
 
-void
-tpacket_stash_put(struct tpacket_rxq *q, struct rte_mbuf *m)
-{
-	if (m->nb_segs == 1 && q->stashed < TPACKET_STASH) {
-		rte_pktmbuf_reset(m);
-		q->stash[q->stashed++] = m;
-		return;
-	}
-	rte_pktmbuf_free(m);
-}
-
 struct rte_mbuf *
 tpacket_chain_get(struct tpacket_rxq *q, uint32_t len)
 {

@@ -31,10 +31,6 @@
 #define sl_exchange_relaxed(p, v) __atomic_exchange_n((p), (v), __ATOMIC_RELAXED)
 /** Swap a word, acquiring what was there and releasing what is put. Returns the old value. */
 #define sl_exchange_acq_rel(p, v) __atomic_exchange_n((p), (v), __ATOMIC_ACQ_REL)
-/** Swap a word in the one total order that all sequentially consistent operations share. */
-#define sl_exchange_seq_cst(p, v) __atomic_exchange_n((p), (v), __ATOMIC_SEQ_CST)
-/** Read a word in that same total order. */
-#define sl_load_seq_cst(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
 /** Add to a word, no order. Returns the old value. */
 #define sl_fetch_add_relaxed(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
 /** Add to a word and release what was done before. Returns the old value. */
@@ -47,9 +43,6 @@
  * without cause, so it belongs in a loop. */
 #define sl_cas_weak_relaxed(p, expected, v)                                                        \
 	__atomic_compare_exchange_n((p), (expected), (v), 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
-#define sl_cas_weak_acquire(p, expected, v)                                                        \
-	__atomic_compare_exchange_n((p), (expected), (v), 1, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)
-
 #define sl_cas_weak_acq_rel(p, expected, v)                                                        \
 	__atomic_compare_exchange_n((p), (expected), (v), 1, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)
 

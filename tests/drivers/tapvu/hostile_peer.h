@@ -34,7 +34,6 @@
 #define PART 0x1000u
 #define DATA 0x8000u /* in region 0 */
 #define PROTOCOL_FEATURES 30
-#define AVAIL_USED ((1u << 7) | (1u << 15)) /* packed: of descriptors in the first round */
 #define AVAIL (1u << 7)
 
 enum peer_request {
