@@ -80,9 +80,11 @@ ping_sink() {
 	done
 }
 
-# Without an end of their own: they stop when the sink has what it wants.
+# Without an end of their own: they stop when the sink has what it wants. On one processor each: the
+# kernel can reorder the flows of a sender that it moves to another.
 start_sender() {
-	ip netns exec "$a" "$build/apps/sluice-udp-flood" --kernel --to "$1" --flows 4 --first-flow "$2" \
+	ip netns exec "$a" taskset -c "$(taskset -cp $$ | sed 's/.*[-,: ]//')" \
+		"$build/apps/sluice-udp-flood" --kernel --to "$1" --flows 4 --first-flow "$2" \
 		--check --rate 100000 --duration 600 >"$log/send$2" 2>&1 &
 }
 

@@ -52,9 +52,17 @@ class Bed(wire.Wire):
         return Sink(self, ['--iface', 'wb', *(ADDR4 if addr is None else addr), '--json', *options],
                     prefix, ready)
 
+    def sender(self, nth=0, to=V4):
+        """The command that sends from kernel sockets, on one processor: the kernel keeps a flow's
+        order only while its sender stays on one. veth queues frames per processor, and a sender
+        that is moved away overtakes what it left behind."""
+        cpus = sorted(os.sched_getaffinity(0))
+        return ['taskset', '-c', str(cpus[nth % len(cpus)]), self.flood_path, '--kernel', '--to', to,
+                '--json']
+
     def flood(self, *options, to=V4):
         """Send from kernel sockets: the sender's row."""
-        return json.loads(self.in_a(self.flood_path, '--kernel', '--to', to, '--json', *options))
+        return json.loads(self.in_a(*self.sender(to=to), *options))
 
     def in_b(self, *command):
         return wire.sh('ip', 'netns', 'exec', self.b, *command)

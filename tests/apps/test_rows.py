@@ -142,11 +142,10 @@ def case_progress(cases, bed):
 
 def overload(bed, sink, n):
     """As fast as two kernel senders can, then everything must be accounted for."""
-    command = ['ip', 'netns', 'exec', bed.a, bed.flood_path, '--kernel', '--to', apps.V4, '--check',
-               '--count', str(n), '--flows', '8', '--json']
-    other = subprocess.Popen(command + ['--first-flow', '8'], stdout=subprocess.PIPE)
-    sent = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)['count']
-    sent += json.loads(other.communicate()[0])['count']
+    options = ['--check', '--count', str(n), '--flows', '8']
+    other = subprocess.Popen(['ip', 'netns', 'exec', bed.a, *bed.sender(1), *options,
+                              '--first-flow', '8'], stdout=subprocess.PIPE)
+    sent = bed.flood(*options)['count'] + json.loads(other.communicate()[0])['count']
     # The echo's answer proves that all before it has been seen.
     bed.in_a('ping', '-c', '1', '-W', '5', apps.V4)
     sink.interrupt()
