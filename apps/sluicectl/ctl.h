@@ -48,7 +48,8 @@ int ctl_connect(const char *path);
 /**
  * Ask: "/sluice/ports", or with a parameter behind a comma.
  *
- * @return   the answer's value, to be released by the caller; JSON null when the daemon has no answer
+ * @return   the answer's value, to be released by the caller; JSON null when the daemon has no
+ * answer
  */
 json_t *ctl_ask(int fd, const char *endpoint, const char *param);
 

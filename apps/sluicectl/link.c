@@ -24,8 +24,8 @@ ctl_path(const char *name, char *path, size_t size)
 		base = getenv("XDG_RUNTIME_DIR");
 	if (base == NULL)
 		base = geteuid() == 0 ? "/var/run" : "/tmp";
-	snprintf(path, size, "%s/dpdk/sluiced%s%s/dpdk_telemetry.v2", base, name[0] != '\0' ? "-" : "",
-		name);
+	snprintf(path, size, "%s/dpdk/sluiced%s%s/dpdk_telemetry.v2", base,
+		name[0] != '\0' ? "-" : "", name);
 }
 
 /* One message of the socket as JSON. */
@@ -42,7 +42,8 @@ receive(int fd)
 	if (n <= 0)
 		ctl_fail("bad_answer", "the daemon closed the connection.");
 	if ((size_t)n > sizeof(text))
-		ctl_fail("bad_answer", "an answer of %zd bytes is longer than %d.", n, CTL_ANSWER_MAX);
+		ctl_fail("bad_answer", "an answer of %zd bytes is longer than %d.", n,
+			CTL_ANSWER_MAX);
 	got = json_loadb(text, (size_t)n, JSON_DISABLE_EOF_CHECK, &error);
 	if (!json_is_object(got))
 		ctl_fail("bad_answer", "an answer that is no JSON object: %s.", error.text);
@@ -106,8 +107,8 @@ ctl_connect(const char *path)
 			ctl_fail("permission", "%s: %s; run as the daemon's user.", path,
 				strerror(errno));
 		ctl_fail("no_daemon",
-			"nobody listens at %s (%s); is sluiced running, and is its name right?", path,
-			strerror(errno));
+			"nobody listens at %s (%s); is sluiced running, and is its name right?",
+			path, strerror(errno));
 	}
 	json_decref(receive(fd)); /* who it is */
 	check_protocol(fd, path);

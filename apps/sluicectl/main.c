@@ -67,7 +67,8 @@ collect(int fd, const char *list, const char *one)
 
 	if (!json_is_array(names))
 		ctl_fail("bad_answer", "%s is answered by something else than a list.", list);
-	json_array_foreach(names, i, name) {
+	json_array_foreach(names, i, name)
+	{
 		json_t *row;
 
 		if (!json_is_string(name))
@@ -100,8 +101,8 @@ do_ports(int fd)
 	static const struct ctl_column columns[] = {{"PORT", "name", false},
 		{"DEVICE", "device", false}, {"LINK", "link", false}, {"MAC", "mac", false},
 		{"MTU", "mtu", true}, {"RXQ", "rx_queues", true}, {"TXQ", "tx_queues", true},
-		{"RX", "rx_packets", true}, {"MISSED", "rx_missed", true}, {"TX", "tx_packets", true},
-		{"ADDRESSES", "addresses", false}, {NULL, NULL, false}};
+		{"RX", "rx_packets", true}, {"MISSED", "rx_missed", true},
+		{"TX", "tx_packets", true}, {"ADDRESSES", "addresses", false}, {NULL, NULL, false}};
 
 	return print_list(fd, "/sluice/ports", "/sluice/port", columns);
 }
@@ -124,7 +125,8 @@ do_sockets(int fd)
 	static const struct ctl_column columns[] = {{"SERVICE", "service", false},
 		{"ADDRESS", "address", false}, {"UDP", "udp_port", true}, {"LCORE", "lcore", true},
 		{"QUEUED", "queued", true}, {"RECEIVED", "received", true}, {"HELD", "held", true},
-		{"NO-ROOM", "udp_rcvbuf", true}, {"NO-SLOT", "udp_slots", true}, {NULL, NULL, false}};
+		{"NO-ROOM", "udp_rcvbuf", true}, {"NO-SLOT", "udp_slots", true},
+		{NULL, NULL, false}};
 
 	return print_list(fd, "/sluice/sockets", "/sluice/socket", columns);
 }
@@ -133,10 +135,10 @@ static int
 do_lcores(int fd)
 {
 	static const struct ctl_column columns[] = {{"LCORE", "lcore", true},
-		{"QUEUES", "queues", true}, {"RECEIVED", "received", true}, {"TURNS", "turns", true},
-		{"BUSY", "busy_turns", true}, {"SLEEPS", "sleeps", true}, {"SLEPT-US", "slept_us", true},
-		{"LONGEST-US", "longest_sleep_us", true}, {"LIMIT-US", "sleep_limit_us", true},
-		{NULL, NULL, false}};
+		{"QUEUES", "queues", true}, {"RECEIVED", "received", true},
+		{"TURNS", "turns", true}, {"BUSY", "busy_turns", true}, {"SLEEPS", "sleeps", true},
+		{"SLEPT-US", "slept_us", true}, {"LONGEST-US", "longest_sleep_us", true},
+		{"LIMIT-US", "sleep_limit_us", true}, {NULL, NULL, false}};
 
 	return print_list(fd, "/sluice/lcores", "/sluice/lcore", columns);
 }
@@ -147,7 +149,8 @@ print_object(int fd, const char *endpoint, bool zeros)
 	json_t *o = ctl_ask(fd, endpoint, NULL);
 
 	if (!json_is_object(o))
-		ctl_fail("bad_answer", "%s is answered by something else than an object.", endpoint);
+		ctl_fail(
+			"bad_answer", "%s is answered by something else than an object.", endpoint);
 	if (ctl_json)
 		print_json(o);
 	else
@@ -188,15 +191,16 @@ static int
 do_audit(int fd)
 {
 	static const struct ctl_column columns[] = {{"WHERE", "name", false},
-		{"ENTERED", "entered", true}, {"OUTCOMES", "outcomes", true}, {"HELD", "held", true},
-		{"DIFFERENCE", "difference", true}, {NULL, NULL, false}};
+		{"ENTERED", "entered", true}, {"OUTCOMES", "outcomes", true},
+		{"HELD", "held", true}, {"DIFFERENCE", "difference", true}, {NULL, NULL, false}};
 	json_t *audit = ctl_ask(fd, "/sluice/audit", NULL), *lines = json_array(), *line;
 	bool balanced = true;
 	const char *key;
 
 	if (!json_is_object(audit) || json_object_size(audit) == 0)
 		ctl_fail("bad_answer", "the audit has no lines.");
-	json_object_foreach(audit, key, line) {
+	json_object_foreach(audit, key, line)
+	{
 		json_int_t difference =
 			number(line, "entered") - number(line, "outcomes") - number(line, "held");
 
@@ -241,7 +245,8 @@ do_reload(int fd)
 	} else {
 		fputs(text != NULL ? text : "", applied ? stdout : stderr);
 		if (!applied)
-			fputs("sluicectl: the reload is refused; services go on as they were.\n", stderr);
+			fputs("sluicectl: the reload is refused; services go on as they were.\n",
+				stderr);
 	}
 	json_decref(report);
 	json_decref(o);
@@ -252,8 +257,14 @@ static const struct {
 	const char *name;
 	int (*run)(int fd);
 } commands[] = {
-	{"info", do_info}, {"ports", do_ports}, {"services", do_services}, {"sockets", do_sockets},
-	{"lcores", do_lcores}, {"drops", do_drops}, {"outcomes", do_outcomes}, {"audit", do_audit},
+	{"info", do_info},
+	{"ports", do_ports},
+	{"services", do_services},
+	{"sockets", do_sockets},
+	{"lcores", do_lcores},
+	{"drops", do_drops},
+	{"outcomes", do_outcomes},
+	{"audit", do_audit},
 	{"reload", do_reload},
 };
 
@@ -289,7 +300,8 @@ main(int argc, char **argv)
 		else if (opt == 'h')
 			return fputs(help, stdout) < 0;
 		else if (opt != 'j')
-			ctl_fail("usage", "%s is not an option, or lacks its value; --help lists them.",
+			ctl_fail("usage",
+				"%s is not an option, or lacks its value; --help lists them.",
 				argv[optind - 1]);
 	}
 	if (optind + 1 != argc)

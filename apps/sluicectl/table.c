@@ -24,14 +24,16 @@ cell_text(const json_t *value, char *text, size_t size)
 	} else if (json_is_integer(value)) {
 		snprintf(text, size, "%lld", (long long)json_integer_value(value));
 	} else if (json_is_array(value)) {
-		json_array_foreach(value, i, item) {
+		json_array_foreach(value, i, item)
+		{
 			if (at < size)
 				at += (size_t)snprintf(text + at, size - at, "%s%s", at ? " " : "",
 					json_is_string(item) ? json_string_value(item) : "?");
 		}
 	} else if (json_is_object(value)) {
 		/* The library's loop is not made for constants, and changes nothing. */
-		json_object_foreach((json_t *)(uintptr_t)value, key, item) {
+		json_object_foreach((json_t *)(uintptr_t)value, key, item)
+		{
 			if (json_integer_value(item) != 0 && at < size)
 				at += (size_t)snprintf(text + at, size - at, "%s%s:%lld",
 					at ? " " : "", key, (long long)json_integer_value(item));
@@ -59,7 +61,8 @@ ctl_table(const json_t *rows, const struct ctl_column *columns)
 
 	for (; columns[n].title != NULL && n < COLUMNS_MAX; n++)
 		width[n] = strlen(columns[n].title);
-	json_array_foreach(rows, i, row) {
+	json_array_foreach(rows, i, row)
+	{
 		for (size_t c = 0; c < n; c++) {
 			cell_text(json_object_get(row, columns[c].key), text, sizeof(text));
 			if (strlen(text) > width[c])
@@ -68,7 +71,8 @@ ctl_table(const json_t *rows, const struct ctl_column *columns)
 	}
 	for (size_t c = 0; c < n; c++)
 		print_cell(columns[c].title, width[c], columns[c].right, c + 1 == n);
-	json_array_foreach(rows, i, row) {
+	json_array_foreach(rows, i, row)
+	{
 		for (size_t c = 0; c < n; c++) {
 			cell_text(json_object_get(row, columns[c].key), text, sizeof(text));
 			print_cell(text, width[c], columns[c].right, c + 1 == n);
@@ -84,7 +88,8 @@ ctl_pairs(const json_t *object, bool zeros)
 	json_t *value;
 	bool any = false;
 
-	json_object_foreach((json_t *)(uintptr_t)object, key, value) {
+	json_object_foreach((json_t *)(uintptr_t)object, key, value)
+	{
 		if (!zeros && json_is_integer(value) && json_integer_value(value) == 0)
 			continue;
 		cell_text(value, text, sizeof(text));

@@ -66,7 +66,8 @@ daemon_audit(struct daemon *d, struct audit_line *lines)
 	line(lines, &n, "stack", "", sl_inet_received(d->inet, SL_INET_NO_WORKER), sum, 0);
 	for (uint16_t i = 0; d->table != NULL && i < d->table->n; i++)
 		service_sums(d->table->service[i], &sums);
-	line(lines, &n, "sockets", "", counts[SL_RX_UDP_QUEUED], sums.handed + sums.purged, sums.held);
+	line(lines, &n, "sockets", "", counts[SL_RX_UDP_QUEUED], sums.handed + sums.purged,
+		sums.held);
 	for (uint16_t i = 0; d->table != NULL && i < d->table->n; i++) {
 		const struct service *s = d->table->service[i];
 		uint64_t outcome[SERVICE_OUTCOMES] = {0};

@@ -57,9 +57,9 @@ key_names(const struct conf_key *keys, char *text, size_t size)
 
 	for (; keys->name != NULL && at < size; keys++)
 		at += (size_t)snprintf(text + at, size - at, "%s%s", keys->name,
-			keys[1].name == NULL	    ? ""
-				: keys[2].name == NULL ? " and "
-						       : ", ");
+			keys[1].name == NULL   ? ""
+			: keys[2].name == NULL ? " and "
+					       : ", ");
 }
 
 /* What a section's entries say, key by key. */
@@ -211,8 +211,8 @@ take_sections(struct rte_cfgfile *file, const struct lines *l, struct conf *conf
 		}
 		if (s->line == 0)
 			continue;
-		while (before < i && (l->section[before].line == 0 ||
-					     !same_section(names[before], names[i])))
+		while (before < i &&
+			(l->section[before].line == 0 || !same_section(names[before], names[i])))
 			before++;
 		if (before < i)
 			mistake(m, s->line, "[%s]: line %u has this section already; keep one.",

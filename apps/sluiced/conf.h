@@ -6,7 +6,8 @@
 
 /**
  * @file
- * The configuration as the daemon uses it, and how it is read. doc/sluiced.md has a table of the keys.
+ * The configuration as the daemon uses it, and how it is read. doc/sluiced.md has a table of the
+ * keys.
  *
  * Reading finds every mistake that the file alone shows: unknown sections and keys, values out of
  * range, what contradicts what. Checking against the machine (conf_machine) finds what the machine
@@ -48,11 +49,11 @@ struct conf_port {
 	uint32_t lcores_line;
 	char devargs[CONF_VALUE_LEN];
 	char device[CONF_VALUE_LEN]; /**< devargs up to the first comma */
-	char iface[CONF_NAME_LEN];   /**< kernel interface of a net_tpacket or net_af_packet; or "" */
-	bool vdev;		     /**< a virtual device, not one on a bus */
-	uint16_t queues;	     /**< receive queues */
-	uint16_t ring;		     /**< descriptors of a receive queue; 0: the default */
-	struct conf_lcores lcores;   /**< that receive; queue i on the (i mod n)th */
+	char iface[CONF_NAME_LEN]; /**< kernel interface of a net_tpacket or net_af_packet; or "" */
+	bool vdev;		   /**< a virtual device, not one on a bus */
+	uint16_t queues;	   /**< receive queues */
+	uint16_t ring;		   /**< descriptors of a receive queue; 0: the default */
+	struct conf_lcores lcores; /**< that receive; queue i on the (i mod n)th */
 	uint16_t naddrs;
 	struct conf_cidr addrs[CONF_ADDRS_MAX];
 	struct sl_addr gateway; /**< :: for none */
@@ -117,11 +118,12 @@ void conf_read_file(const char *path, struct conf *conf, struct mistakes *m);
 /** Contradictions between sections, and what is missing. conf_read_text calls it. */
 void conf_cross(struct conf *conf, struct mistakes *m);
 
-/** Find what the machine does not have: processors, interfaces, memory, privileges, driver files. */
+/** Find what the machine does not have: processors, interfaces, memory, privileges, driver files.
+ */
 void conf_machine(const struct conf *conf, struct mistakes *m);
 
-/** Transmit queues that a port gets: one for each of its receive queues, and one for each lcore that
- * does not receive from it. */
+/** Transmit queues that a port gets: one for each of its receive queues, and one for each lcore
+ * that does not receive from it. */
 uint16_t conf_tx_queues(const struct conf *conf, const struct conf_port *port);
 
 /** Descriptors of a receive queue of a port. */

@@ -118,7 +118,8 @@ is_link_local(const struct sl_addr *a)
 }
 
 static void
-check_gateway(const struct conf_port *p, const struct sl_addr *gw, uint32_t line, struct mistakes *m)
+check_gateway(
+	const struct conf_port *p, const struct sl_addr *gw, uint32_t line, struct mistakes *m)
 {
 	bool reached = is_link_local(gw);
 	char text[64];
@@ -170,7 +171,8 @@ check_share(const struct conf *conf, struct conf_port *p, struct mistakes *m)
 		p->queues = p->lcores.n;
 	if (p->queues < p->lcores.n)
 		mistake(m, p->lcores_line,
-			"[port %s] lcores: %u lcores for %u receive queues; name no more lcores than "
+			"[port %s] lcores: %u lcores for %u receive queues; name no more lcores "
+			"than "
 			"\"queues\" has.",
 			p->name, p->lcores.n, p->queues);
 }
@@ -200,12 +202,14 @@ check_ports(const struct conf_port *a, const struct conf_port *b, struct mistake
 
 	if (a->devargs[0] != '\0' && strcmp(a->device, b->device) == 0)
 		mistake(m, b->devargs_line,
-			"[port %s] devargs: [port %s] has the device %s already; number them, as in "
+			"[port %s] devargs: [port %s] has the device %s already; number them, as "
+			"in "
 			"net_tpacket0 and net_tpacket1.",
 			b->name, a->name, a->device);
 	if (a->iface[0] != '\0' && strcmp(a->iface, b->iface) == 0)
 		mistake(m, b->devargs_line,
-			"[port %s] devargs: [port %s] has the interface %s already; give it to one.",
+			"[port %s] devargs: [port %s] has the interface %s already; give it to "
+			"one.",
 			b->name, a->name, a->iface);
 	for (uint16_t i = 0; i < b->naddrs; i++) {
 		for (uint16_t k = 0; k < a->naddrs; k++) {
@@ -215,7 +219,8 @@ check_ports(const struct conf_port *a, const struct conf_port *b, struct mistake
 				continue;
 			sl_addr_format(&y->addr, text, sizeof(text));
 			mistake(m, b->address_line,
-				"[port %s] address: %s is in a network of [port %s]; give each port "
+				"[port %s] address: %s is in a network of [port %s]; give each "
+				"port "
 				"networks of its own.",
 				b->name, text, a->name);
 		}
@@ -248,7 +253,8 @@ check_service(const struct conf *conf, const struct conf_service *s, struct mist
 	sl_addr_format(&s->address, text, sizeof(text));
 	if (has == NULL)
 		mistake(m, s->address_line,
-			"[service %s] address = %s: no port has it; name one of a port's \"address\".",
+			"[service %s] address = %s: no port has it; name one of a port's "
+			"\"address\".",
 			s->name, text);
 	else if (p != NULL && has != p)
 		mistake(m, s->address_line,
@@ -287,10 +293,10 @@ check_services(const struct conf *conf, struct mistakes *m)
 			if (!overlap(conf, &conf->service[k], s))
 				continue;
 			mistake(m, s->udp_line,
-				"[service %s] udp-port = %u: [service %s] on line %u has it already; "
+				"[service %s] udp-port = %u: [service %s] on line %u has it "
+				"already; "
 				"choose another, or divide them by \"address\" or \"port\".",
-				s->name, s->udp_port, conf->service[k].name,
-				conf->service[k].line);
+				s->name, s->udp_port, conf->service[k].name, conf->service[k].line);
 			break;
 		}
 	}
@@ -300,18 +306,25 @@ check_services(const struct conf *conf, struct mistakes *m)
 static void
 check_lcores(const struct conf *conf, struct mistakes *m)
 {
+	char list[256] = "";
+	size_t at = 0;
+
 	for (uint16_t i = 0; i < conf->lcores.n; i++) {
 		bool works = conf->nports == 0;
 
 		for (uint16_t p = 0; p < conf->nports; p++)
 			works |= conf_lcores_have(&conf->port[p].lcores, conf->lcores.cpu[i]) ||
 				 (conf->port[p].lcores_line != 0 && conf->port[p].lcores.n == 0);
-		if (!works)
-			mistake(m, conf->lcores_line,
-				"[sluiced] lcores: no port has a receive queue for %u; leave it out, "
-				"or raise \"queues\".",
+		if (!works && at < sizeof(list))
+			at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%u", at ? "," : "",
 				conf->lcores.cpu[i]);
 	}
+	if (at != 0)
+		mistake(m, conf->lcores_line,
+			"[sluiced] lcores: no port has a receive queue for %s; leave out what has "
+			"no "
+			"work, or raise \"queues\".",
+			list);
 }
 
 static void
@@ -323,7 +336,8 @@ check_memory(struct conf *conf, struct mistakes *m)
 		conf->memory_mb = RTE_MAX(need, (uint32_t)MEMORY_DEFAULT_MB);
 	else if (conf->memory_mb != 0 && conf->memory_mb < need)
 		mistake(m, conf->memory_line,
-			"[sluiced] memory = %u: is too little for %u packets; %u at least, or smaller "
+			"[sluiced] memory = %u: is too little for %u packets; %u at least, or "
+			"smaller "
 			"\"ring\", \"queues\" or \"rcvbuf\".",
 			conf->memory_mb, conf_mbufs(conf), need);
 }

@@ -116,7 +116,8 @@ conf_lcores(struct conf_at *at, struct conf_lcores *lcores)
 		uint64_t first, last;
 
 		if (!cpu_range(word, &first, &last)) {
-			conf_wrong(at, "\"%s\" names no processor; write \"1\" or \"1-3,5\".", word);
+			conf_wrong(
+				at, "\"%s\" names no processor; write \"1\" or \"1-3,5\".", word);
 			lcores->n = 0;
 			return;
 		}
@@ -129,6 +130,7 @@ conf_lcores(struct conf_at *at, struct conf_lcores *lcores)
 			if (lcores->n == CONF_LCORES_MAX) {
 				conf_wrong(at, "names more than %d processors; leave some out.",
 					CONF_LCORES_MAX);
+				lcores->n = 0;
 				return;
 			}
 			lcores->cpu[lcores->n++] = (uint16_t)first;
@@ -179,8 +181,8 @@ take_log(struct conf_at *at)
 {
 	unsigned int i;
 
-	if (conf_word(at, log_names, SL_COUNT_OF(log_names), "error, warning, notice, info or debug",
-		    &i))
+	if (conf_word(at, log_names, SL_COUNT_OF(log_names),
+		    "error, warning, notice, info or debug", &i))
 		at->conf->log_level = log_levels[i];
 }
 
@@ -241,12 +243,14 @@ take_devargs(struct conf_at *at)
 	snprintf(p->device, sizeof(p->device), "%.*s", (int)strcspn(at->value, ","), at->value);
 	p->vdev = strncmp(p->device, "net_", 4) == 0 || strncmp(p->device, "eth_", 4) == 0;
 	if (!p->vdev && strchr(p->device, ':') == NULL) {
-		conf_wrong(at, "names no device; write net_tpacket0,iface=eth1 or a bus address such "
-			       "as 0000:03:00.0.");
+		conf_wrong(at,
+			"names no device; write net_tpacket0,iface=eth1 or a bus address such "
+			"as 0000:03:00.0.");
 		p->devargs[0] = '\0';
 		return;
 	}
-	if (strncmp(p->device, "net_tpacket", 11) != 0 && strncmp(p->device, "net_af_packet", 13) != 0)
+	if (strncmp(p->device, "net_tpacket", 11) != 0 &&
+		strncmp(p->device, "net_af_packet", 13) != 0)
 		return;
 	if (iface == NULL || iface[-1] != ',' || strcspn(iface + 6, ",") == 0) {
 		conf_wrong(at, "lacks the interface; add \",iface=eth1\", for instance.");
@@ -314,7 +318,8 @@ take_cidr(struct conf_at *at, const char *word)
 		return;
 	}
 	if (sl_addr_parse(word, &c->addr, &c->prefix) != 0) {
-		conf_wrong(at, "\"%s\" is no address; write 198.18.0.2/24 or 2001:db8::2/64.", word);
+		conf_wrong(
+			at, "\"%s\" is no address; write 198.18.0.2/24 or 2001:db8::2/64.", word);
 		return;
 	}
 	if (strchr(word, '/') == NULL) {
@@ -360,11 +365,13 @@ take_gateway(struct conf_at *at)
 		struct sl_addr *to;
 
 		if (sl_addr_parse(word, &a, &prefix) != 0 || strchr(word, '/') != NULL) {
-			conf_wrong(at, "\"%s\" is no address; write 198.18.0.1 or 2001:db8::1.", word);
+			conf_wrong(
+				at, "\"%s\" is no address; write 198.18.0.1 or 2001:db8::1.", word);
 			continue;
 		}
 		if (unfit(&a, 32) != NULL) {
-			conf_wrong(at, "\"%s\" %s; name a router on the link.", word, unfit(&a, 32));
+			conf_wrong(
+				at, "\"%s\" %s; name a router on the link.", word, unfit(&a, 32));
 			continue;
 		}
 		to = sl_addr_is_v4(&a) ? &p->gateway : &p->gateway6;
@@ -449,7 +456,8 @@ take_service_address(struct conf_at *at)
 
 	s->address_line = at->line;
 	if (sl_addr_parse(at->value, &s->address, &prefix) != 0 || strchr(at->value, '/') != NULL)
-		conf_wrong(at, "is no address; write one that a port has, without a prefix length.");
+		conf_wrong(
+			at, "is no address; write one that a port has, without a prefix length.");
 	else
 		s->has_address = true;
 }

@@ -22,7 +22,8 @@ check_cpus(const struct conf *conf, struct mistakes *m)
 	for (uint16_t i = 0; i < conf->lcores.n; i++)
 		if (conf->lcores.cpu[i] >= CPU_SETSIZE || !CPU_ISSET(conf->lcores.cpu[i], &set))
 			mistake(m, conf->lcores_line,
-				"[sluiced] lcores: processor %u is not there, or not allowed to this "
+				"[sluiced] lcores: processor %u is not there, or not allowed to "
+				"this "
 				"process; \"taskset -p $$\" shows which are.",
 				conf->lcores.cpu[i]);
 }
@@ -87,8 +88,8 @@ check_port(const struct conf_port *p, struct mistakes *m)
 	if (p->iface[0] == '\0')
 		return;
 	if (iface_fault(p->iface, text, sizeof(text))) {
-		mistake(m, p->devargs_line, "[port %s] devargs: interface %s: %s.", p->name, p->iface,
-			text);
+		mistake(m, p->devargs_line, "[port %s] devargs: interface %s: %s.", p->name,
+			p->iface, text);
 		return;
 	}
 	for (uint16_t i = 0; i < p->naddrs; i++) {

@@ -14,8 +14,9 @@
  *
  * A *table* is the services as workers see them. A reload makes a new one, publishes the pointer
  * (release; a worker loads it once a turn with acquire), waits for a grace period of the stack, and
- * then closes what only the old table had. Sockets share their ports (SO_REUSEPORT), so that the new
- * ones can be open before the old ones are closed. What several control threads touch is under `lock`.
+ * then closes what only the old table had. Sockets share their ports (SO_REUSEPORT), so that the
+ * new ones can be open before the old ones are closed. What several control threads touch is under
+ * `lock`.
  *
  * To read all counters as of one moment, an audit *parks* the workers: each ends its turn, goes
  * offline for grace periods, says so and waits. That takes as long as the slowest turn, and what
@@ -37,14 +38,14 @@
 
 /** What becomes of a datagram that a service was handed. */
 enum service_outcome {
-	SERVICE_SUNK,	      /**< received and counted */
-	SERVICE_DROPPED,      /**< taken and dropped, as asked */
-	SERVICE_ECHOED,	      /**< sent back */
-	SERVICE_REFLECTOR,    /**< came from a port that may answer: no echo, or it would never end */
-	SERVICE_GROUP,	      /**< sent to or from a group or broadcast address: no echo */
-	SERVICE_TOO_BIG,      /**< no echo: longer than the MTU of the way back */
-	SERVICE_UNREACHABLE,  /**< no echo: no way back */
-	SERVICE_NO_MBUF,      /**< no echo: no packet for the copy */
+	SERVICE_SUNK,	   /**< received and counted */
+	SERVICE_DROPPED,   /**< taken and dropped, as asked */
+	SERVICE_ECHOED,	   /**< sent back */
+	SERVICE_REFLECTOR, /**< came from a port that may answer: no echo, or it would never end */
+	SERVICE_GROUP,	   /**< sent to or from a group or broadcast address: no echo */
+	SERVICE_TOO_BIG,   /**< no echo: longer than the MTU of the way back */
+	SERVICE_UNREACHABLE, /**< no echo: no way back */
+	SERVICE_NO_MBUF,     /**< no echo: no packet for the copy */
 	SERVICE_OUTCOMES
 };
 
@@ -104,7 +105,7 @@ struct worker {
 	uint16_t npairs;
 	struct worker_pair pair[CONF_PORTS_MAX * CONF_QUEUES_MAX];
 	uint16_t tx_queue[CONF_PORTS_MAX]; /**< of each port, this worker's own */
-	uint64_t sleep_max_ns; /**< time in which its smallest receive ring fills, halved */
+	uint64_t sleep_max_ns;		   /**< of its receive rings, the least */
 	/* Written by the worker alone, from here on. */
 	SL_CACHE_ALIGNED uint64_t turns;
 	uint64_t busy_turns; /**< those that received or served something */
@@ -112,7 +113,7 @@ struct worker {
 	uint64_t slept_ns;
 	uint64_t longest_ns;
 	uint64_t received[CONF_PORTS_MAX]; /**< packets by port */
-	uint32_t empty; /**< turns in a row that found nothing */
+	uint32_t empty;			   /**< turns in a row that found nothing */
 	uint64_t step_ns;
 	bool parked; /**< (release) waits for the end of an audit */
 	bool ended;  /**< (release) has left its loop */
@@ -137,11 +138,11 @@ struct daemon {
 	bool halt;		     /**< (relaxed) workers return */
 	bool park;		     /**< (release) workers park */
 	uint64_t started_s;
-	uint64_t reloads;	/**< applied (l) */
-	uint64_t refused;	/**< reloads that were refused (l) */
-	struct service_sums gone; /**< sockets closed so far (l) */
+	uint64_t reloads;			 /**< applied (l) */
+	uint64_t refused;			 /**< reloads that were refused (l) */
+	struct service_sums gone;		 /**< sockets closed so far (l) */
 	uint64_t gone_outcome[SERVICE_OUTCOMES]; /**< of services that are gone (l) */
-	char report[DAEMON_REPORT_LEN];	  /**< what the last reload found (l) */
+	char report[DAEMON_REPORT_LEN];		 /**< what the last reload found (l) */
 };
 
 /* ---- start and end (start.c) ---- */
@@ -159,8 +160,6 @@ void daemon_end(struct daemon *d);
 
 /** A worker's life; the argument is its struct worker. */
 int worker_main(void *worker);
-/** Longest that a worker may sleep without a ring of `slots` filling at `mbps`; 0 Mb/s: unknown. */
-uint64_t worker_sleep_max_ns(uint32_t slots, uint32_t mbps);
 /** Stop all workers between two turns; daemon_unpark lets them go on. Locked. */
 void daemon_park(struct daemon *d);
 void daemon_unpark(struct daemon *d);
@@ -195,7 +194,8 @@ struct reload_result {
 	uint32_t mistakes;
 };
 
-/** Read the file and apply it, or refuse the whole of it. Takes the lock. d->report has the text. */
+/** Read the file and apply it, or refuse the whole of it. Takes the lock. d->report has the text.
+ */
 void daemon_reload(struct daemon *d, struct reload_result *r);
 /** Open the services of the first configuration; false with mistakes told. */
 bool daemon_open_services(struct daemon *d, struct mistakes *m);

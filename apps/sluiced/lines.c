@@ -69,19 +69,20 @@ section_name(struct span s, uint32_t line, struct mistakes *m, struct span *name
 	struct span rest;
 
 	if (end == NULL) {
-		mistake(m, line, "%.*s: lacks the \"]\" at its end.", (int)(s.len > 60 ? 60 : s.len),
-			s.at);
+		mistake(m, line, "%.*s: lacks the \"]\" at its end.",
+			(int)(s.len > 60 ? 60 : s.len), s.at);
 		return false;
 	}
 	*name = strip((struct span){s.at + 1, (size_t)(end - s.at) - 1});
 	rest = strip((struct span){end + 1, s.len - (size_t)(end - s.at) - 1});
 	if (name->len > LINES_NAME_MAX)
-		mistake(m, line, "[%.*s...]: the name is longer than %d characters; shorten it.", 20,
-			name->at, LINES_NAME_MAX);
+		mistake(m, line, "[%.*s...]: the name is longer than %d characters; shorten it.",
+			20, name->at, LINES_NAME_MAX);
 	else if (name->len == 0)
 		mistake(m, line, "[]: a section has a name; [sluiced], for instance.");
 	else if (rest.len != 0)
-		mistake(m, line, "[%.*s]: \"%.*s\" follows the \"]\"; a key is on a line of its own.",
+		mistake(m, line,
+			"[%.*s]: \"%.*s\" follows the \"]\"; a key is on a line of its own.",
 			(int)name->len, name->at, (int)(rest.len > 60 ? 60 : rest.len), rest.at);
 	else
 		return true;
@@ -128,8 +129,8 @@ take_key(struct lines *l, struct span s, uint32_t line, struct mistakes *m)
 		mistake(m, line, "= %.*s: lacks the key before the \"=\".",
 			(int)(value.len > 60 ? 60 : value.len), value.at);
 	else if (key.len > LINES_NAME_MAX)
-		mistake(m, line, "%.*s...: the key is longer than %d characters; none is.", 20, key.at,
-			LINES_NAME_MAX);
+		mistake(m, line, "%.*s...: the key is longer than %d characters; none is.", 20,
+			key.at, LINES_NAME_MAX);
 	else if (value.len == 0)
 		mistake(m, line, "%.*s: has no value; give it one, or leave the line out.",
 			(int)key.len, key.at);
@@ -163,7 +164,8 @@ take_line(struct lines *l, struct span s, uint32_t line, struct mistakes *m)
 	if (odd == '\\')
 		mistake(m, line, "a backslash stands for nothing here; leave it out.");
 	else if (odd >= 0)
-		mistake(m, line, "the byte 0x%02x is no text outside of comments; leave it out.", odd);
+		mistake(m, line, "the byte 0x%02x is no text outside of comments; leave it out.",
+			odd);
 	else if (s.at[0] == '[')
 		take_section(l, s, line, m);
 	else

@@ -36,7 +36,8 @@ void mistake(struct mistakes *m, uint32_t line, const char *format, ...)
 /** How many, those that were not kept included. */
 size_t mistakes_count(const struct mistakes *m);
 
-/** The text of one, without a newline; in the order of lines. i below what mistakes_kept returns. */
+/** The text of one, without a newline; in the order of lines. i below what mistakes_kept returns.
+ */
 const char *mistakes_text(struct mistakes *m, size_t i);
 size_t mistakes_kept(const struct mistakes *m);
 

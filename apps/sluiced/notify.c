@@ -21,7 +21,8 @@ notify(const char *text)
 	socklen_t len;
 	int fd;
 
-	if (path == NULL || (path[0] != '/' && path[0] != '@') || strlen(path) >= sizeof(un.sun_path))
+	if (path == NULL || (path[0] != '/' && path[0] != '@') ||
+		strlen(path) >= sizeof(un.sun_path))
 		return;
 	memcpy(un.sun_path, path, strlen(path));
 	len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
@@ -30,7 +31,9 @@ notify(const char *text)
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return;
-	(void)!sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&un, len);
+	/* An init system that does not read must not stop us. */
+	(void)!sendto(
+		fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT, (struct sockaddr *)&un, len);
 	close(fd);
 }
 

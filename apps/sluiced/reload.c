@@ -190,8 +190,8 @@ daemon_reload(struct daemon *d, struct reload_result *r)
 	if (r->applied) {
 		d->reloads++;
 		snprintf(d->report, sizeof(d->report),
-			"%s: applied: %u services added, %u removed, %u changed, %u kept.\n", d->path,
-			r->added, r->removed, r->changed, r->kept);
+			"%s: applied: %u services added, %u removed, %u changed, %u kept.\n",
+			d->path, r->added, r->removed, r->changed, r->kept);
 	} else {
 		d->refused++;
 		mistakes_join(m, d->report, sizeof(d->report));

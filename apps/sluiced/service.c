@@ -3,11 +3,12 @@
  */
 
 /*
- * What services do with their datagrams. An echo is safe from abuse by four rules: the answer is the
- * request's payload, so no longer than it; nothing that was sent to or from a group or a broadcast
- * address is answered; no source port is answered behind which something may answer back without
- * being asked to (well-known reflectors, and our own echo services, wherever they are); and it goes to
- * the address that asked, over the stack, which has refused sources that nobody may send from.
+ * What services do with their datagrams. An echo is safe from abuse by four rules: the answer is
+ * the request's payload, so no longer than it; nothing that was sent to or from a group or a
+ * broadcast address is answered; no source port is answered behind which something may answer back
+ * without being asked to (well-known reflectors, and our own echo services, wherever they are); and
+ * it goes to the address that asked, over the stack, which has refused sources that nobody may send
+ * from.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -59,7 +60,8 @@ is_group(const struct sl_inet *inet, const struct sl_addr *a)
 	return sl_addr_is_multicast(a) || sl_inet_addr_is_broadcast(inet, a);
 }
 
-/* The packet itself if it is ours to write, else a copy; then m is freed. NULL: no packet for it. */
+/* The packet itself if it is ours to write, else a copy; then m is freed. NULL: no packet for it.
+ */
 static struct rte_mbuf *
 writable(struct daemon *d, struct rte_mbuf *m)
 {

@@ -23,11 +23,11 @@
 #include "../common/app.h"
 #include "daemon.h"
 #include "sl_errno.h"
+#include "sleep.h"
 
 #define TX_RING 1024
 #define EAL_ARGS_MAX (24 + 2 * CONF_PORTS_MAX + 2 * CONF_DRIVERS_MAX)
 #define CACHE 256
-
 /* Arguments for rte_eal_init, which may write into them and keeps pointers. */
 struct args {
 	int n;
@@ -62,11 +62,12 @@ lcore_args(struct args *a, const struct conf *conf)
 	at = (size_t)snprintf(text, sizeof(text), "--lcores=0@(");
 	for (int cpu = 0; cpu < CPU_SETSIZE && at < sizeof(text) - 16; cpu++)
 		if (CPU_ISSET(cpu, &set))
-			at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%d", n++ ? "," : "", cpu);
+			at += (size_t)snprintf(
+				text + at, sizeof(text) - at, "%s%d", n++ ? "," : "", cpu);
 	at += (size_t)snprintf(text + at, sizeof(text) - at, ")");
 	for (uint16_t i = 0; i < conf->lcores.n && at < sizeof(text) - 16; i++)
-		at += (size_t)snprintf(text + at, sizeof(text) - at, ",%u@%u", i + 1u,
-			conf->lcores.cpu[i]);
+		at += (size_t)snprintf(
+			text + at, sizeof(text) - at, ",%u@%u", i + 1u, conf->lcores.cpu[i]);
 	arg(a, "%s", text);
 }
 
@@ -157,11 +158,12 @@ name_claim(const struct conf *conf)
 	if (fd < 0)
 		app_fail("%s: %s.", path, sl_strerror(fd));
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0)
-		app_fail("another sluiced of that name is running (%s); give this one a \"name\" of "
-			 "its own in [sluiced], or end the other.",
+		app_fail(
+			"another sluiced of that name is running (%s); give this one a \"name\" of "
+			"its own in [sluiced], or end the other.",
 			conf->name[0] != '\0' ? conf->name : "no name");
-	/* The descriptor stays open, and with it the lock, until the process ends. Only now is what lies
-	 * there ours to remove. */
+	/* The descriptor stays open, and with it the lock, until the process ends. Only now is what
+	 * lies there ours to remove. */
 	atexit(app_runtime_dir_remove);
 }
 
@@ -190,7 +192,8 @@ eal_start(const struct daemon *d)
 static void
 port_devargs(const struct conf *conf, const struct conf_port *p, char *text, size_t size)
 {
-	bool give = strncmp(p->device, "net_tpacket", 11) == 0 && strstr(p->devargs, "qpairs=") == NULL;
+	bool give =
+		strncmp(p->device, "net_tpacket", 11) == 0 && strstr(p->devargs, "qpairs=") == NULL;
 
 	if (give)
 		snprintf(text, size, "%s,qpairs=%u", p->devargs, conf_tx_queues(conf, p));
@@ -244,8 +247,10 @@ port_start(struct daemon *d, uint16_t i)
 	struct rte_eth_dev_info info;
 	int ret = rte_eth_dev_info_get(d->port_id[i], &info);
 
-	if (ret == 0 && (info.max_rx_queues < conf.rx_queues || info.max_tx_queues < conf.tx_queues))
-		app_fail("%s:%u: [port %s]: needs %u receive and %u transmit queues, and the device has "
+	if (ret == 0 &&
+		(info.max_rx_queues < conf.rx_queues || info.max_tx_queues < conf.tx_queues))
+		app_fail("%s:%u: [port %s]: needs %u receive and %u transmit queues, and the "
+			 "device has "
 			 "%u and %u; name fewer \"queues\" here, or fewer \"lcores\" in [sluiced].",
 			d->path, p->line, p->name, conf.rx_queues, conf.tx_queues,
 			info.max_rx_queues, info.max_tx_queues);
@@ -267,10 +272,11 @@ port_addresses(struct daemon *d, uint16_t i)
 	int ret;
 
 	for (uint16_t k = 0; k < p->naddrs; k++) {
-		ret = sl_inet_addr_add(d->inet, d->port_id[i], &p->addrs[k].addr, p->addrs[k].prefix);
+		ret = sl_inet_addr_add(
+			d->inet, d->port_id[i], &p->addrs[k].addr, p->addrs[k].prefix);
 		if (ret != 0)
-			app_fail("%s:%u: [port %s] address: %s: %s.", d->path, p->address_line, p->name,
-				sl_addr_format(&p->addrs[k].addr, text, sizeof(text)),
+			app_fail("%s:%u: [port %s] address: %s: %s.", d->path, p->address_line,
+				p->name, sl_addr_format(&p->addrs[k].addr, text, sizeof(text)),
 				sl_strerror(ret));
 	}
 	for (size_t k = 0; k < SL_COUNT_OF(gateway); k++) {
@@ -293,8 +299,8 @@ port_speed(uint16_t id)
 	return link.link_speed;
 }
 
-/* Give queue q of each port to the (q mod n)th of its lcores, and each worker a transmit queue of each
- * port that no other has. */
+/* Give queue q of each port to the (q mod n)th of its lcores, and each worker a transmit queue of
+ * each port that no other has. */
 static void
 deal(struct daemon *d)
 {
@@ -307,7 +313,7 @@ deal(struct daemon *d)
 	}
 	for (uint16_t i = 0; i < d->conf.nports; i++) {
 		const struct conf_port *p = &d->conf.port[i];
-		uint64_t most = worker_sleep_max_ns(conf_ring(p), port_speed(d->port_id[i]));
+		uint64_t most = sleep_max_ns(conf_ring(p), port_speed(d->port_id[i]));
 		uint16_t spare = p->queues;
 
 		for (uint16_t n = 0; n < d->nworkers; n++) {
@@ -338,8 +344,8 @@ static void
 pool_create(struct daemon *d)
 {
 	d->mbufs = conf_mbufs(&d->conf);
-	d->pool = rte_pktmbuf_pool_create("sluiced", d->mbufs, CACHE, 0, conf_mbuf_size(&d->conf),
-		(int)rte_socket_id());
+	d->pool = rte_pktmbuf_pool_create(
+		"sluiced", d->mbufs, CACHE, 0, conf_mbuf_size(&d->conf), (int)rte_socket_id());
 	if (d->pool == NULL)
 		app_fail("%s: no memory for %u packets; give [sluiced] more \"memory\" than %u.",
 			d->path, d->mbufs, d->conf.memory_mb);
@@ -394,7 +400,8 @@ daemon_addresses_ready(const struct daemon *d)
 				continue;
 			if (!sl_inet_addr_is_duplicate(d->inet, a))
 				return 0;
-			app_note("%s:%u: [port %s] address: %s is in use by another host on the link; "
+			app_note("%s:%u: [port %s] address: %s is in use by another host on the "
+				 "link; "
 				 "choose another.",
 				d->path, p->address_line, p->name,
 				sl_addr_format(a, text, sizeof(text)));
@@ -428,7 +435,8 @@ daemon_end(struct daemon *d)
 	}
 	missing = d->pool->size - rte_mempool_avail_count(d->pool);
 	if (missing != 0)
-		app_note("%u of %u packets did not come back: please report it.", missing, d->pool->size);
+		app_note("%u of %u packets did not come back: please report it.", missing,
+			d->pool->size);
 	rte_mempool_free(d->pool);
 	free(d->worker);
 	rte_eal_cleanup();

@@ -3,9 +3,9 @@
  */
 
 /*
- * The endpoints below /sluice/. Lists are arrays of names; what belongs to a name is asked for with the
- * name behind a comma, so that no answer outgrows what telemetry sends. Every endpoint takes the
- * daemon's lock, and answers nothing unless it is running.
+ * The endpoints below /sluice/. Lists are arrays of names; what belongs to a name is asked for with
+ * the name behind a comma, so that no answer outgrows what telemetry sends. Every endpoint takes
+ * the daemon's lock, and answers nothing unless it is running.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -481,7 +481,8 @@ telemetry_open(struct daemon *d)
 		telemetry_cb call;
 		const char *help;
 	} endpoints[] = {
-		{"/sluice/info", on_info, "The daemon: version, configuration, uptime. No parameter"},
+		{"/sluice/info", on_info,
+			"The daemon: version, configuration, uptime. No parameter"},
 		{"/sluice/ports", on_ports, "Names of ports. No parameter"},
 		{"/sluice/port", on_port, "State and counters of a port. Parameter: its name"},
 		{"/sluice/services", on_services, "Names of services. No parameter"},

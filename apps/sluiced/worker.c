@@ -16,24 +16,7 @@
 /* Turns without a packet before the first sleep. */
 #define SLEEP_TURNS 64
 #define SLEEP_FIRST_NS 1000
-#define SLEEP_MOST_NS 1000000
 #define NSEC_PER_SEC UINT64_C(1000000000)
-/* Bits on the wire of the smallest frame: 64 bytes, preamble, gap. */
-#define SMALLEST_BITS 672
-/* A port that does not know its speed is taken for one of 10 Gb/s. */
-#define SPEED_UNKNOWN_MBPS 10000
-
-uint64_t
-worker_sleep_max_ns(uint32_t slots, uint32_t mbps)
-{
-	uint64_t ns;
-
-	if (mbps == 0 || mbps == UINT32_MAX)
-		mbps = SPEED_UNKNOWN_MBPS;
-	/* bits / (Mb/s) is in us. Half of it: waking up takes time as well. */
-	ns = (uint64_t)slots * SMALLEST_BITS * 1000 / mbps / 2;
-	return RTE_MIN(ns, (uint64_t)SLEEP_MOST_NS);
-}
 
 static uint64_t
 now_ns(void)
