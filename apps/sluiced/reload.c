@@ -146,6 +146,7 @@ apply(struct daemon *d, struct conf *next, struct draft *draft, struct reload_re
 	sl_store_relaxed(&d->conf.idle, next->idle);
 	d->conf.log_level = next->log_level;
 	rte_log_set_global_level((uint32_t)next->log_level);
+	rte_log_set_level_pattern("*", (uint32_t)next->log_level);
 	d->conf.nservices = next->nservices;
 	memcpy(d->conf.service, next->service, sizeof(next->service));
 	r->applied = true;

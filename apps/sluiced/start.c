@@ -170,13 +170,19 @@ name_claim(const struct conf *conf)
 static void
 eal_start(const struct daemon *d)
 {
-	struct args args = {0};
+	static struct args args; /* it stays, since EAL reorders what we are to free */
 	struct kept_log log;
+	char **copy;
 	int ret;
 
 	eal_args(&args, &d->conf);
+	copy = calloc((size_t)args.n + 1, sizeof(*copy));
+	if (copy == NULL)
+		app_fail("no memory for EAL's arguments.");
+	memcpy(copy, args.v, (size_t)args.n * sizeof(*copy));
 	log_keep(&log);
-	ret = rte_eal_init(args.n, args.v);
+	ret = rte_eal_init(args.n, copy);
+	free(copy);
 	if (ret < 0) {
 		ret = sl_rte_error();
 		fclose(log.stream);
@@ -185,6 +191,8 @@ eal_start(const struct daemon *d)
 	}
 	log_release(&log);
 	free(log.text);
+	while (args.n > 0)
+		free(args.v[--args.n]);
 	name_claim(&d->conf);
 }
 

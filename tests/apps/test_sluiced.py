@@ -53,7 +53,7 @@ RELOADS = 100
 class Daemon:
     """A running sluiced with its configuration, its control program and its notify socket."""
 
-    def __init__(self, bed, text=BASE + SERVICES, watchdog_us=0):
+    def __init__(self, bed, text=BASE + SERVICES, watchdog_us=0, prefix=()):
         self.bed = bed
         bed.conf(text)
         bed.forget_notify()
@@ -62,7 +62,7 @@ class Daemon:
         if watchdog_us:
             env['WATCHDOG_USEC'] = str(watchdog_us)
         # Killed with us, if we are: "ip netns exec" becomes the program, so this is its process.
-        self.process = subprocess.Popen(['ip', 'netns', 'exec', bed.b, bed.sluiced, bed.path],
+        self.process = subprocess.Popen(['ip', 'netns', 'exec', bed.b, *prefix, bed.sluiced, bed.path],
                                         stdout=self.log, stderr=self.log, env=env)
         bed.probes.append(self)
         bed.wait_notify('READY=1', self)
@@ -104,7 +104,6 @@ class Daemon:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
-        self.log.close()
 
 
 class Bed(wire.Wire):
@@ -358,6 +357,83 @@ def check_refused(bed, daemon):
     assert daemon.ctl('reload')['result'] == 'applied'
 
 
+TWO_PORTS = f"""[sluiced]
+name = {NAME}
+lcores = {{first}},{{last}}
+hugepages = no
+[port wan]
+devargs = net_tpacket0,iface=wb
+address = {V4}/24
+lcores = {{first}}
+[port lan]
+devargs = net_tpacket1,iface=wd
+address = 198.19.0.2/24
+lcores = {{last}}
+[service one]
+kind = echo
+udp-port = 7
+[service two]
+kind = echo
+udp-port = 8
+[service three]
+kind = echo
+udp-port = 9
+port = lan
+"""
+
+
+def check_two_ports(cases, bed):
+    """Each port has an lcore of its own, and each service another one than one of the ports."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        cases.skip('two ports on two lcores', 'needs two processors')
+        return
+    wire.sh('ip', '-n', bed.a, 'link', 'add', 'wc', 'type', 'veth', 'peer', 'name', 'wd', 'netns', bed.b)
+    wire.sh('ip', '-n', bed.a, 'addr', 'add', '198.19.0.1/24', 'dev', 'wc')
+    for ns, dev in ((bed.a, 'wc'), (bed.b, 'wd')):
+        wire.sh('ip', '-n', ns, 'link', 'set', dev, 'up')
+    with cases('two ports on two lcores: each service answers on each port'):
+        # Without privileges but the one that it names, and with no more than that.
+        daemon = Daemon(bed, TWO_PORTS.format(first=cpus[0], last=cpus[1]),
+                        prefix=('setpriv', '--bounding-set=-all,+net_raw'))
+        try:
+            with bed.udp() as s:
+                for host in (V4, '198.19.0.2'):
+                    for port in (7, 8):
+                        s.sendto(f'{host} {port}'.encode(), (host, port))
+                        assert s.recvfrom(100) == (f'{host} {port}'.encode(), (host, port))
+                s.sendto(b'lan alone', ('198.19.0.2', 9))
+                assert s.recv(100) == b'lan alone'
+                s.connect((V4, 9))
+                s.send(b'not here')
+                with contextlib.suppress(ConnectionRefusedError):
+                    raise AssertionError(s.recv(100))
+            assert len({x['lcore'] for x in daemon.ctl('services')}) == 2
+            assert [p['tx_queues'] for p in daemon.ctl('ports')] == [2, 2]
+            lines = daemon.audit()
+            assert lines['port lan']['entered'] > 0 and lines['port wan']['entered'] > 0, lines
+            bed.conf(TWO_PORTS.format(first=cpus[0], last=cpus[1]).replace('= 8', '= 10'))
+            assert daemon.ctl('reload')['changed'] == 1
+            daemon.audit()
+            daemon.end(signal.SIGINT)
+        finally:
+            daemon.kill()
+
+
+def check_words(cases):
+    with cases('help, completion and man page have the same commands'):
+        top = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
+        text = wire.sh(sys.argv[2], '--help')
+        commands = re.findall('^  ([a-z]+) ', text, re.M)
+        assert 'audit' in commands and len(commands) == 9, text
+        with open(f'{top}/doc/sluicectl.1', encoding='utf-8') as f:
+            assert re.findall('^[.]TP\n[.]B ([a-z]+)$', f.read(), re.M) == commands
+        script = f'. {top}/config/sluicectl.bash; COMP_WORDS=(sluicectl "$1"); COMP_CWORD=1;' \
+                 '_sluicectl; echo ${COMPREPLY[@]}'
+        assert wire.sh('bash', '-c', script, 'x', '').split()[:9] == commands
+        assert wire.sh('bash', '-c', script, 'x', 're').split() == ['reload']
+
+
 def check_machine(cases, bed):
     """What --check finds that the file alone does not show."""
     good = BASE + SERVICES
@@ -398,7 +474,9 @@ def check_machine(cases, bed):
 
 def run(cases):
     bed = Bed(*sys.argv[1:3])
+    check_words(cases)
     check_machine(cases, bed)
+    check_two_ports(cases, bed)
     daemon = Daemon(bed, watchdog_us=400000)
     with cases('the init system hears of readiness and life'):
         bed.wait_notify('WATCHDOG=1', daemon)
