@@ -226,8 +226,9 @@ port_probe(struct daemon *d, uint16_t i)
 		ret = rte_eth_dev_get_port_by_name(p->device, &d->port_id[i]);
 	if (ret != 0) {
 		fclose(log.stream);
-		app_fail("%s:%u: [port %s] devargs = %s: no such port (%s): %s", d->path,
-			p->devargs_line, p->name, devargs, sl_strerror(ret), last_line(log.text));
+		/* The first one to complain knows most; the layers above it only pass it on. */
+		app_fail("%s:%u: [port %s] devargs = %s: there is no such port: %.*s", d->path,
+			p->devargs_line, p->name, devargs, (int)strcspn(log.text, "\n"), log.text);
 	}
 	log_release(&log);
 	free(log.text);
