@@ -195,6 +195,14 @@ def check_counts(cases, bed, daemon):
         assert (sink['received'], sink['bytes'], sink['outcomes']['sunk']) == (100, 4950, 100), sink
         assert (drop['received'], drop['bytes'], drop['outcomes']['dropped']) == (100, 200, 100), drop
         assert daemon.ctl('drops')['dropped'] == 100
+    with cases('a burst right after idle loses nothing'), bed.udp() as s:
+        before, sleeps = daemon.service('sink')['received'], daemon.ctl('lcores')[0]['sleeps']
+        daemon.until(lambda a: a[0]['sleeps'] > sleeps, 'lcores')
+        for _ in range(2000):
+            s.sendto(b'burst', (V4, 9))
+        answer = daemon.until(lambda a: a[1]['received'] >= before + 2000, 'services')
+        assert answer[1]['received'] == before + 2000, answer
+        assert daemon.ctl('ports')[0]['rx_missed'] == 0
     with cases('a port without a service is told to the sender'), bed.udp() as s:
         s.connect((V4, 11))
         s.send(b'x')
