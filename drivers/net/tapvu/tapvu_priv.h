@@ -70,7 +70,7 @@ struct tapvu_rxq {
 	uint16_t id;
 	struct sl_frag *frag;
 	struct sl_tapq *tapq;
-	struct rte_mempool *headers;
+	struct rte_mempool *headers; /* NULL: the application's pool, which has private data */
 	bool complete;		 /* the application does not know partial checksums */
 	uint32_t next;		 /* (a) pair to begin with; relaxed, any value will do */
 	rte_spinlock_t stranger; /* threads without an lcore id, one at a time */

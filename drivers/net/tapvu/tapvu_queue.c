@@ -123,12 +123,14 @@ rxq_fill(struct tapvu_rxq *q, uint16_t desc, int socket, struct rte_mempool *poo
 	struct sl_tapq_conf conf = {.large = pool, .headroom = RTE_PKTMBUF_HEADROOM};
 	int ret = frag_create(q, desc, socket);
 
-	if (ret == 0)
+	/* An application that keeps something of its own in each mbuf must get its own mbufs; their
+	 * data rooms are then used by large frames only. */
+	if (ret == 0 && rte_pktmbuf_priv_size(pool) == 0)
 		ret = headers_create(q, socket);
 	if (ret != 0)
 		return ret;
 	conf.frag = q->frag;
-	conf.headers = q->headers;
+	conf.headers = q->headers != NULL ? q->headers : pool;
 	return sl_tapq_create(&conf, &q->tapq);
 }
 
