@@ -17,6 +17,7 @@
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
 
+#include "cpus.h"
 #include "sl_base.h"
 #include "sl_shared.h"
 #include "sl_test.h"
@@ -419,24 +420,6 @@ ports_create(char **argv, const char *socket)
 	for (uint32_t k = 0; k < PATIENCE && !link_up(ours); k++)
 		usleep(10);
 	REQUIRE(link_up(ours));
-}
-
-/* The first or the last CPU that we may run on. */
-static unsigned int
-cpu_nth(int last)
-{
-	unsigned int found = 0;
-	cpu_set_t cpus;
-
-	REQUIRE(sched_getaffinity(0, sizeof(cpus), &cpus) == 0);
-	for (unsigned int i = 0; i < CPU_SETSIZE; i++) {
-		if (!CPU_ISSET(i, &cpus))
-			continue;
-		found = i;
-		if (!last)
-			break;
-	}
-	return found;
 }
 
 int
