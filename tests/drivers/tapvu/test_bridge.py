@@ -7,8 +7,11 @@
    kernel -- tt0 -- testpmd [net_tap, net_virtio_user] == [net_tapvu,tap=st0] testpmd -- st0 -- kernel
              (io)                                          (rxonly polls the bridge)
 
-usage: test_bridge.py PLUGIN [KILLS]
+KILLS frontends are killed (6); both directions at once take SECONDS (2).
+
+usage: test_bridge.py PLUGIN [KILLS [SECONDS]]
 """
+import json
 import os
 import re
 import select
@@ -46,11 +49,12 @@ class Testpmd:
 
     def __init__(self, namespace, core, name, *options):
         core = CPUS[core % len(CPUS)]
+        self.prefix = f'--file-prefix=slt{name}{os.getpid()}'
         eal, app = options[:options.index('--')], options[options.index('--') + 1:]
         self.process = subprocess.Popen(
             ['ip', 'netns', 'exec', namespace, 'stdbuf', '-oL', 'dpdk-testpmd', '--lcores', f'0@{core},1@{core}',
-             '--no-huge', '-m', '128', '--no-pci', '--no-telemetry', '--log-level=lib.vhost.config:4',
-             f'--file-prefix=slt{name}{os.getpid()}', *eal, '--', '-i', '--total-num-mbufs=8192',
+             '--no-huge', '-m', '128', '--no-pci', '--log-level=lib.vhost.config:4', self.prefix,
+             *([] if '--telemetry' in eal else ['--no-telemetry']), *eal, '--', '-i', '--total-num-mbufs=8192',
              *app], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         Testpmd.processes.append(self.process)
         self.output = ''
@@ -187,9 +191,39 @@ for flow in range(8):
 print(good)
 '''
 
+# The same at both ends of one connection: it sends until its time is over, and receives meanwhile.
+DUPLEX = '''
+import hashlib, json, random, socket, sys, threading, time
+seconds, serves = float(sys.argv[1]), sys.argv[2] == "serves"
+if serves:
+    s = socket.create_server(("198.18.7.1", 5003))
+    print("ready", flush=True)
+    c, _ = s.accept()
+else:
+    c = socket.create_connection(("198.18.7.1", 5003))
+data, did = memoryview(random.randbytes(1 << 20)), {}
+def send():
+    h, n, end = hashlib.sha256(), 0, time.monotonic() + seconds
+    while time.monotonic() < end:
+        at = random.randrange(1 << 19)
+        part = data[at:at + random.randrange(1, 1 << 18)]
+        c.sendall(part); h.update(part); n += len(part)
+    c.shutdown(socket.SHUT_WR)
+    did["sent"] = n, h.hexdigest()
+def receive():
+    h, n = hashlib.sha256(), 0
+    while d := c.recv(1 << 16):
+        h.update(d); n += len(d)
+    did["received"] = n, h.hexdigest()
+threads = [threading.Thread(target=f) for f in (send, receive)]
+for t in threads: t.start()
+for t in threads: t.join()
+print(json.dumps(did))
+'''
 
-def python_in(ns, program):
-    p = subprocess.Popen(['ip', 'netns', 'exec', ns, sys.executable, '-c', program],
+
+def python_in(ns, program, *arguments):
+    p = subprocess.Popen(['ip', 'netns', 'exec', ns, sys.executable, '-c', program, *arguments],
                          stdout=subprocess.PIPE, text=True)
     return p
 
@@ -205,7 +239,25 @@ def answers(server, client):
         s.wait()
 
 
-def bridge(plugin, options):
+def both_at_once(seconds):
+    """As much TCP as goes, both ways at the same time; all of it arrives as it was sent."""
+    ends = [python_in(A, DUPLEX, str(seconds), 'serves')]
+    try:
+        assert ends[0].stdout.readline() == 'ready\n'
+        ends.append(python_in(B, DUPLEX, str(seconds), 'connects'))
+        did = [json.loads(e.communicate(timeout=PATIENCE_S + seconds)[0]) for e in ends]
+    finally:
+        for e in ends:
+            e.kill()
+            e.wait()
+    assert did[0]['sent'] == did[1]['received'] and did[1]['sent'] == did[0]['received'], did
+    out, back = did[1]['sent'][0], did[0]['sent'][0]
+    assert out > 0 and back > 0, did
+    print(f'     {seconds} s both ways at once: {out >> 20} MB to the kernel, {back >> 20} MB from it, '
+          'every byte as it was sent')
+
+
+def bridge(plugin, options, seconds=0):
     path = socket_path()
     back = backend(plugin, path, ',tap=st0')
     try:
@@ -219,11 +271,15 @@ def bridge(plugin, options):
                 assert got >= 5, text
             assert answers(RECEIVER, SENDER) == 'True'
             assert answers(ECHO, ASK) == '48'
+            if seconds:
+                both_at_once(seconds)
             x = back.xstats()
             assert x['bridge_to_kernel_frames'] > 50 and x['bridge_to_peer_frames'] > 50, x
             for bad in ('bad_frame', 'bad_chain', 'no_header', 'failed'):
                 assert x['bridge_to_kernel_' + bad] == 0, x
             assert x['bridge_to_peer_too_big'] == 0 and x['ring_bad_address'] == 0, x
+            if seconds:
+                print(f'     {x["bridge_to_kernel_frames"]} frames to the kernel, {x["bridge_to_peer_frames"]} from it')
         finally:
             front.quit()
     finally:
@@ -308,10 +364,11 @@ ONLY = os.environ.get('TAPVU_CASE', '')  # part of a case's name: run that one a
 
 def main():
     if len(sys.argv) < 2:
-        print('usage: test_bridge.py PLUGIN [KILLS]', file=sys.stderr)
+        print('usage: test_bridge.py PLUGIN [KILLS [SECONDS]]', file=sys.stderr)
         return 2
     plugin = os.path.abspath(sys.argv[1])
     kills = int(sys.argv[2]) if len(sys.argv) > 2 else 6
+    seconds = int(sys.argv[3]) if len(sys.argv) > 3 else 2
     if os.geteuid() != 0 or not os.path.exists('/dev/net/tun'):
         print('SKIP bridge: needs root and /dev/net/tun\n0 passed, 0 failed, 1 skipped')
         return 0
@@ -319,7 +376,8 @@ def main():
     cleanup()
     try:
         setup()
-        case('ping, TCP and UDP over a split ring', bridge, plugin, 'packed_vq=0')
+        case(f'ping, TCP and UDP over a split ring, {seconds} s of TCP both ways at once', bridge, plugin,
+             'packed_vq=0', seconds)
         case('ping, TCP and UDP over a packed ring', bridge, plugin, 'packed_vq=1')
         case('ping, TCP and UDP without merged buffers', bridge, plugin, 'mrg_rxbuf=0,in_order=0')
         case(f'{kills} frontends killed under traffic', killed_frontends, plugin, kills)
