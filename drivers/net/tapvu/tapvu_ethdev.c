@@ -22,7 +22,7 @@
 		RTE_ETH_TX_OFFLOAD_UDP_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_CKSUM |                      \
 		RTE_ETH_TX_OFFLOAD_TCP_TSO | RTE_ETH_TX_OFFLOAD_MT_LOCKFREE)
 
-/* Counters that the statistics' baseline has: more than there will be. */
+/* Counters that statistics keep: more than there will be. */
 #define BASE_WORDS 128u
 
 static int
@@ -97,7 +97,7 @@ started_set(struct rte_eth_dev *dev, bool started)
 {
 	struct tapvu_port *port = dev->data->dev_private;
 
-	port->started = started;
+	sl_store_relaxed(&port->started, started);
 	for (uint16_t i = 0; i < dev->data->nb_rx_queues; i++)
 		dev->data->rx_queue_state[i] =
 			started ? RTE_ETH_QUEUE_STATE_STARTED : RTE_ETH_QUEUE_STATE_STOPPED;
@@ -176,6 +176,7 @@ close_port(struct rte_eth_dev *dev)
 	for (uint32_t i = 0; i < TAPVU_FRONTENDS_MAX; i++)
 		rte_free(port->frontend[i].ring);
 	rte_free(port->base);
+	rte_free(port->gone);
 	pthread_mutex_destroy(&port->lock);
 	dev->data->mac_addrs = NULL; /* lies in the port */
 }
@@ -277,7 +278,8 @@ init_port(struct rte_eth_dev *dev, struct tapvu_port *port)
 	dev->data->promiscuous = 1;
 	dev->data->all_multicast = 1;
 	port->base = rte_zmalloc("tapvu base", BASE_WORDS * sizeof(uint64_t), 0);
-	if (port->base == NULL)
+	port->gone = rte_zmalloc("tapvu gone", BASE_WORDS * sizeof(uint64_t), 0);
+	if (port->base == NULL || port->gone == NULL)
 		return -ENOMEM;
 	ret = rings_create(port);
 	if (ret == 0)
@@ -346,6 +348,11 @@ static struct rte_vdev_driver driver = {
 	.probe = probe,
 	.remove = remove_port,
 };
+
+RTE_INIT(tapvu_telemetry)
+{
+	tapvu_telemetry_init();
+}
 
 RTE_PMD_REGISTER_VDEV(net_tapvu, driver);
 RTE_PMD_REGISTER_PARAM_STRING(net_tapvu, "path=<socket> "

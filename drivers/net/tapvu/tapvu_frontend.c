@@ -242,9 +242,14 @@ free_table:
 static void
 all_up(struct tapvu_frontend *f)
 {
-	if (!f->running || rte_vhost_get_negotiated_features(f->vid, &f->features) != 0 ||
-		mem_read(f) != 0)
+	uint64_t features;
+
+	if (!f->running || rte_vhost_get_negotiated_features(f->vid, &features) != 0)
 		return;
+	sl_store_relaxed(&f->features, features);
+	if (mem_read(f) != 0)
+		return;
+	sl_store_relaxed(&f->regions, f->mem.count);
 	for (uint32_t i = 0; i < ring_count(f); i++)
 		if (f->ring[i].enabled)
 			ring_up(&f->ring[i]);
@@ -322,12 +327,12 @@ new_connection(int vid)
 
 		if (f->vid >= 0)
 			continue;
-		f->vid = vid;
+		sl_store_relaxed(&f->vid, vid);
 		for (uint32_t k = 0; k < ring_count(f); k++)
-			f->ring[k].enabled = false;
+			sl_store_relaxed(&f->ring[k].enabled, false);
 		if (rte_vhost_extern_callback_register(vid, &message_ops, NULL) == 0)
 			return 0;
-		f->vid = -1;
+		sl_store_relaxed(&f->vid, -1);
 		return -1;
 	}
 	TAPVU_LOG(WARNING, "%s: %u frontends are connected, no more are served\n", port->args.path,
@@ -343,8 +348,8 @@ destroy_connection(int vid)
 	if (f == NULL)
 		return;
 	all_down(f);
-	f->running = false;
-	f->vid = -1;
+	sl_store_relaxed(&f->running, false);
+	sl_store_relaxed(&f->vid, -1);
 }
 
 /* What the kernel may give us is what the peer takes. */
@@ -371,7 +376,7 @@ new_device(int vid)
 
 	if (f == NULL)
 		return -1;
-	f->running = true;
+	sl_store_relaxed(&f->running, true);
 	all_down(f);
 	all_up(f);
 	bridge_follow(f);
@@ -387,7 +392,7 @@ destroy_device(int vid)
 	if (f == NULL)
 		return;
 	all_down(f);
-	f->running = false;
+	sl_store_relaxed(&f->running, false);
 	tapvu_link_refresh(f->port);
 }
 
@@ -399,7 +404,7 @@ vring_state_changed(int vid, uint16_t index, int enable)
 	if (f == NULL || index >= ring_count(f))
 		return 0;
 	all_down(f);
-	f->ring[index].enabled = enable != 0;
+	sl_store_relaxed(&f->ring[index].enabled, enable != 0);
 	all_up(f);
 	rte_eth_dev_callback_process(
 		&rte_eth_devices[f->port->data->port_id], RTE_ETH_EVENT_QUEUE_STATE, NULL);
@@ -440,6 +445,15 @@ ports_remove(struct tapvu_port *port)
 			break;
 		}
 	}
+	pthread_mutex_unlock(&ports_lock);
+}
+
+void
+tapvu_ports_each(void (*f)(struct tapvu_port *port, void *arg), void *arg)
+{
+	pthread_mutex_lock(&ports_lock);
+	for (struct tapvu_port *port = ports; port != NULL; port = port->next_port)
+		f(port, arg);
 	pthread_mutex_unlock(&ports_lock);
 }
 

@@ -117,6 +117,17 @@ rxq_free(struct tapvu_rxq *q)
 	rte_free(q);
 }
 
+/* Whoever reads counters finds a queue that is whole, or none. */
+static void
+rxq_publish(struct tapvu_port *port, uint16_t id, struct tapvu_rxq *q)
+{
+	pthread_mutex_lock(&port->lock);
+	if (port->rxq[id] != NULL)
+		tapvu_stats_keep(port, port->rxq[id]);
+	port->rxq[id] = q;
+	pthread_mutex_unlock(&port->lock);
+}
+
 static int
 rxq_fill(struct tapvu_rxq *q, uint16_t desc, int socket, struct rte_mempool *pool)
 {
@@ -158,6 +169,7 @@ tapvu_rx_setup(struct rte_eth_dev *dev, uint16_t id, uint16_t desc, unsigned int
 		rxq_free(q);
 		return ret;
 	}
+	rxq_publish(q->port, id, q);
 	dev->data->rx_queues[id] = q;
 	return 0;
 }
@@ -168,8 +180,10 @@ tapvu_rx_release(struct rte_eth_dev *dev, uint16_t id)
 	struct tapvu_rxq *q = dev->data->rx_queues[id];
 
 	dev->data->rx_queues[id] = NULL;
-	if (q != NULL)
-		rxq_free(q);
+	if (q == NULL)
+		return;
+	rxq_publish(q->port, id, NULL);
+	rxq_free(q);
 }
 
 int

@@ -341,6 +341,58 @@ def restarted_backend(plugin, restarts):
             front.quit()
 
 
+def telemetry(prefix, command):
+    """What the distribution's own client prints for a command."""
+    text = run('dpdk-telemetry.py', prefix, input=f'{command}\n').stdout
+    at = re.search(r'\{\s*"' + command.split(',')[0], text)
+    if at is None:
+        raise RuntimeError(f'no answer to {command}: {text[-400:]}')
+    return json.JSONDecoder().raw_decode(text[at.start():])[0][command.split(',')[0]]
+
+
+def seen_by_telemetry(plugin):
+    """Ports, frontends, rings and counters, as they are."""
+    path = socket_path()
+    back = Testpmd(A, 0, 'back', '--telemetry', '-d', plugin, f'--vdev=net_tapvu0,path={path},queues=2,frag=page',
+                   '--', '--forward-mode=rxonly', '--auto-start')
+    try:
+        (name, port), = telemetry(back.prefix, '/sluice/tapvu').items()
+        assert name == 'net_tapvu0' and port['port_id'] == 0 and port['path'] == path, port
+        assert (port['queues'], port['taps'], port['frag'], port['client']) == (2, 1, 'page', 0), port
+        assert port['link'] == 0 and 'frontend_0' not in port and 'tap' not in port, port
+        front = frontend(path, 'packed_vq=1', tap=False)
+        wait_for('traffic', lambda: back.xstats()['rx_chain_built'] > 1000)
+        port = telemetry(back.prefix, '/sluice/tapvu')[name]
+        assert port['link'] == 1 and port['started'] == 1 and port['counters']['rx_chain_built'] > 1000, port
+        assert port['frontend_0']['running'] == 1 and 'ring_0' not in port['frontend_0'], port
+        port = telemetry(back.prefix, '/sluice/tapvu,0')[name]
+        peer = port['frontend_0']
+        version_1, packed = 1 << 32, 1 << 34
+        assert int(peer['features'], 16) & (version_1 | packed) == version_1 | packed, peer
+        assert peer['regions'] >= 1 and sorted(k for k in peer if k.startswith('ring_')) == [
+            'ring_0', 'ring_1', 'ring_2', 'ring_3'], peer
+        one, unused = peer['ring_1'], peer['ring_3']
+        assert (one['index'], one['up'], one['enabled'], one['broken'], one['layout'], one['size']) == (
+            1, 1, 1, 0, 'packed', 256), one
+        assert one['way'] == 'from the frontend' and peer['ring_0']['way'] == 'to the frontend', peer
+        # The rings were looked at after the port's own sum was made.
+        assert one['chains_returned'] > 1000 and one['counters']['ring_ok'] > 1000, one
+        assert (unused['up'], unused['counters']) == (0, {}), unused
+        assert 'ring_bad_index' not in one['counters'], one
+        peer = telemetry(back.prefix, '/sluice/tapvu,0,0,1')[name]['frontend_0']
+        assert 'ring_1' in peer and 'ring_0' not in peer, peer
+        for wrong in ('7', 'x', '0,0,1,2', '0;1'):
+            assert telemetry(back.prefix, f'/sluice/tapvu,{wrong}') is None, wrong
+        front.quit()
+        wait_for('the link to go', lambda: telemetry(back.prefix, '/sluice/tapvu')[name]['link'] == 0)
+        port = telemetry(back.prefix, '/sluice/tapvu')[name]
+        assert 'frontend_0' not in port or port['frontend_0']['running'] == 0, port
+        x = back.xstats()
+        assert {k: v for k, v in x.items() if v and k in port['counters']} == port['counters'], (x, port)
+    finally:
+        back.quit()
+
+
 def end_in_order():
     """A signal to end is an exception, so that what was made is removed."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit('ended by a signal'))
@@ -381,6 +433,7 @@ def main():
         case('ping, TCP and UDP over a packed ring', bridge, plugin, 'packed_vq=1')
         case('ping, TCP and UDP without merged buffers', bridge, plugin, 'mrg_rxbuf=0,in_order=0')
         case(f'{kills} frontends killed under traffic', killed_frontends, plugin, kills)
+        case('telemetry', seen_by_telemetry, plugin)
         case('backends killed under a running frontend', restarted_backend, plugin, 3)
     finally:
         cleanup()

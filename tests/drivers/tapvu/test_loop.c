@@ -379,6 +379,27 @@ xstats_by_cause(void)
 	CHECK_EQ(xstat("rx_chain_built"), 0);
 }
 
+static void
+counters_outlive_a_queue(void)
+{
+	struct rte_eth_stats s;
+
+	CHECK_EQ(rte_eth_stats_reset(ours), 0);
+	CHECK_EQ(transfer(peer, ours, 0, 100), 100);
+	CHECK_EQ(rte_eth_dev_stop(ours), 0);
+	port_setup(ours);
+	REQUIRE(rte_eth_stats_get(ours, &s) == 0);
+	CHECK_EQ(s.ipackets, 100);
+	CHECK_EQ(rte_eth_stats_reset(ours), 0);
+	CHECK_EQ(rte_eth_dev_stop(ours), 0);
+	port_setup(ours);
+	REQUIRE(rte_eth_stats_get(ours, &s) == 0);
+	CHECK_EQ(s.ipackets, 0);
+	CHECK_EQ(transfer(peer, ours, 0, 40), 40);
+	REQUIRE(rte_eth_stats_get(ours, &s) == 0);
+	CHECK_EQ(s.ipackets, 40);
+}
+
 /* Packets that the application keeps survive the port. */
 static void
 packets_outlive_the_port(void)
@@ -453,6 +474,7 @@ main(int argc, char **argv)
 	SL_TEST_RUN(two_lcores_send_on_one_queue);
 	SL_TEST_RUN(peer_stops_and_starts);
 	SL_TEST_RUN(we_stop_and_start);
+	SL_TEST_RUN(counters_outlive_a_queue);
 	SL_TEST_RUN(packets_outlive_the_port);
 	unlink(socket);
 	rte_eal_cleanup();
