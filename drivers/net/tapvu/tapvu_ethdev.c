@@ -53,8 +53,8 @@ infos_get(struct rte_eth_dev *dev, struct rte_eth_dev_info *info)
 static int
 configure(struct rte_eth_dev *dev)
 {
-	(void)dev;
-	return 0;
+	tapvu_intr_close(dev);
+	return dev->data->dev_conf.intr_conf.rxq != 0 ? tapvu_intr_open(dev) : 0;
 }
 
 /* Frontends are never asked: the link is what we make of them. */
@@ -167,6 +167,7 @@ close_port(struct rte_eth_dev *dev)
 	struct tapvu_port *port = dev->data->dev_private;
 
 	tapvu_frontend_close(port); /* from here on nobody is in a ring */
+	tapvu_intr_close(dev);
 	for (uint16_t i = 0; i < dev->data->nb_rx_queues; i++)
 		tapvu_rx_release(dev, i);
 	for (uint16_t i = 0; i < dev->data->nb_tx_queues; i++)
@@ -205,6 +206,8 @@ static const struct eth_dev_ops ops = {
 	.allmulticast_disable = promiscuous,
 	.rx_queue_setup = tapvu_rx_setup,
 	.rx_queue_release = tapvu_rx_release,
+	.rx_queue_intr_enable = tapvu_intr_enable,
+	.rx_queue_intr_disable = tapvu_intr_disable,
 	.tx_queue_setup = tapvu_tx_setup,
 	.tx_queue_release = tapvu_tx_release,
 	.stats_get = tapvu_stats_get,
@@ -235,6 +238,8 @@ rings_create(struct tapvu_port *port)
 			front->ring[i].index = i;
 			front->ring[i].frontend = front;
 			front->ring[i].call_fd = -1;
+			front->ring[i].kick_fd = -1;
+			front->ring[i].kick_epoll = -1;
 			rte_spinlock_init(&front->ring[i].lock);
 		}
 	}
@@ -267,6 +272,8 @@ init_port(struct rte_eth_dev *dev, struct tapvu_port *port)
 	int ret;
 
 	port->data = dev->data;
+	for (uint32_t i = 0; i < TAPVU_QUEUES_MAX; i++)
+		port->intr[i].epoll_fd = port->intr[i].wake_fd = -1;
 	pthread_mutex_init(&port->lock, NULL);
 	rte_eth_random_addr(port->mac.addr_bytes);
 	dev->data->mac_addrs = &port->mac;

@@ -78,6 +78,7 @@ ring_down(struct tapvu_ring *r)
 	rte_spinlock_lock(&r->lock);
 	was_up = sl_load_relaxed(&r->up) != 0;
 	sl_store_relaxed(&r->up, 0u);
+	tapvu_intr_ring_down(r);
 	sl_vring_position(&r->ring, &next_avail, &next_used);
 	for (int o = 0; o < SL_VRING_OUTCOME_COUNT; o++) {
 		sl_counter_add(&r->ended[o], r->ring.outcomes[o]);
@@ -146,7 +147,7 @@ view_set(struct tapvu_ring *r, uint64_t negotiated)
 }
 
 static int
-ring_conf(const struct tapvu_ring *r, struct sl_vring_conf *conf, int *call_fd)
+ring_conf(const struct tapvu_ring *r, struct sl_vring_conf *conf, int *call_fd, int *kick_fd)
 {
 	const struct tapvu_frontend *f = r->frontend;
 	struct rte_vhost_vring v;
@@ -171,6 +172,7 @@ ring_conf(const struct tapvu_ring *r, struct sl_vring_conf *conf, int *call_fd)
 		    f->vid, (uint16_t)r->index, &conf->next_avail, &conf->next_used) != 0)
 		return -ENODEV;
 	*call_fd = v.callfd;
+	*kick_fd = v.kickfd;
 	return 0;
 }
 
@@ -189,16 +191,16 @@ static void
 ring_up(struct tapvu_ring *r)
 {
 	struct sl_vring_conf conf;
-	int call_fd;
+	int call_fd, kick_fd;
 
-	if (ring_conf(r, &conf, &call_fd) != 0)
+	if (ring_conf(r, &conf, &call_fd, &kick_fd) != 0)
 		return;
 	rte_spinlock_lock(&r->lock);
 	if (sl_vring_init(&r->ring, &conf) == 0) {
 		r->call_fd = call_fd_usable(call_fd);
 		view_set(r, r->frontend->features);
-		(void)!sl_vring_want_kicks(&r->ring, false); /* we poll */
 		sl_store_relaxed(&r->up, 1u);
+		tapvu_intr_ring_up(r, kick_fd);
 	}
 	rte_spinlock_unlock(&r->lock);
 }

@@ -44,6 +44,8 @@ struct tapvu_ring {
 	rte_spinlock_t lock SL_CACHE_ALIGNED;
 	uint32_t up;	/* (a) written under lock; read without it as a hint only (relaxed) */
 	int call_fd;	/* (l) -1: the peer has none */
+	int kick_fd;	/* (l) likewise */
+	int kick_epoll; /* (l) where it is waited for; -1: nowhere */
 	uint32_t index; /* (c) of the virtqueue in its frontend */
 	struct tapvu_frontend *frontend;	/* (c) */
 	struct sl_tapq_ring view;		/* (l) */
@@ -78,6 +80,14 @@ struct tapvu_rxq {
 	rte_spinlock_t stranger;     /* threads without an lcore id, one at a time */
 };
 
+/* What an application sleeps on, a receive queue. */
+struct tapvu_intr {
+	int epoll_fd;	/* (a) -1: interrupts are not configured */
+	int wake_fd;	/* constant while epoll_fd is there */
+	uint32_t armed; /* (a) somebody sleeps, or is about to; relaxed, under each virtqueue's lock
+			 */
+};
+
 struct tapvu_txq {
 	struct tapvu_port *port;
 	uint16_t id;
@@ -87,6 +97,7 @@ struct tapvu_port {
 	struct rte_eth_dev_data *data; /* (c) */
 	struct tapvu_args args;	       /* (c) */
 	struct tapvu_frontend frontend[TAPVU_FRONTENDS_MAX];
+	struct tapvu_intr intr[TAPVU_QUEUES_MAX];
 	struct sl_tap tap;			 /* (c) while the port is there */
 	uint32_t bridge_max;			 /* (a) longest frame from the kernel; relaxed */
 	bool registered;			 /* the socket */
@@ -108,6 +119,18 @@ void tapvu_ports_each(void (*f)(struct tapvu_port *port, void *arg), void *arg);
 /** Link state from frontends and start; tells the application when it changed. */
 void tapvu_link_refresh(struct tapvu_port *port);
 
+/** Receive interrupts for all queues that are configured; -ENOMEM, -EMFILE. */
+int tapvu_intr_open(struct rte_eth_dev *dev) SL_MUST_CHECK;
+/** None any more. Idempotent. */
+void tapvu_intr_close(struct rte_eth_dev *dev);
+/** Wake who sleeps on the queue when something comes, or at once when it is there; -ENOTSUP. */
+int tapvu_intr_enable(struct rte_eth_dev *dev, uint16_t queue);
+/** Nobody sleeps: no kicks are wanted. */
+int tapvu_intr_disable(struct rte_eth_dev *dev, uint16_t queue);
+/** A virtqueue is up, or about to go down. Caller: the holder of its lock. */
+void tapvu_intr_ring_up(struct tapvu_ring *r, int kick_fd);
+void tapvu_intr_ring_down(struct tapvu_ring *r);
+
 uint16_t tapvu_rx_burst(void *queue, struct rte_mbuf **m, uint16_t n);
 uint16_t tapvu_bridge_burst(void *queue, struct rte_mbuf **m, uint16_t n);
 uint16_t tapvu_tx_burst(void *queue, struct rte_mbuf **m, uint16_t n);
@@ -119,8 +142,7 @@ int tapvu_tx_setup(struct rte_eth_dev *dev, uint16_t id, uint16_t desc, unsigned
 void tapvu_rx_release(struct rte_eth_dev *dev, uint16_t id);
 void tapvu_tx_release(struct rte_eth_dev *dev, uint16_t id);
 
-/** Call f with every counter of a port: its name among the xstats, and its value, since the reset.
- */
+/** Call f with every counter of a port: its name among the xstats, its value since the reset. */
 void tapvu_port_counters(
 	struct tapvu_port *port, void (*f)(const char *name, uint64_t value, void *arg), void *arg);
 /** The same for one virtqueue, since the port was made. */
