@@ -25,6 +25,9 @@ import time
 
 PATIENCE_S = 120
 CPUS = sorted(os.sched_getaffinity(0))
+# What other threads of testpmd print at any time. The prompt is written letter by letter, so it may
+# stand in the middle.
+EVENT = re.compile(r'\nPort \d+: [\w ]+ event\n')
 ID = os.getpid() & 0xffff
 A, B = f'sltva{ID}', f'sltvb{ID}'
 passed, failed = 0, 0
@@ -69,7 +72,7 @@ class Testpmd:
             data = os.read(self.process.stdout.fileno(), 65536)
             if not data:
                 raise RuntimeError(f'testpmd ended: {self.output[-800:]}')
-            self.output += data.decode(errors='replace')
+            self.output = EVENT.sub('', self.output + data.decode(errors='replace'))
         self.output = self.output[match.end():]
         return match
 
