@@ -122,18 +122,22 @@ struct inet_path {
 struct inet_worker {
 	uint64_t received SL_CACHE_ALIGNED; /* (o), read by anyone */
 	uint64_t outcome[SL_OUTCOME_COUNT]; /* (o), read by anyone */
+	uint64_t held; /* (o), read by anyone: fragments that wait */
 	/* (o) */
 	bool online;
 	uint16_t ip_id;
 	uint64_t now_ns; /* as of the last poll, input or timer call */
 	uint64_t tokens; /* ICMP errors that may be sent, in 1/NSEC_PER_SEC of one */
 	uint64_t tokens_ns;
+	struct inet_reasm *reasm;
+	uint64_t reasm_due_ns; /* when the oldest of it is too old; UINT64_MAX if there is none */
 	struct inet_hop hop[INET_HOPS];
 	struct inet_path path[INET_PATHS];
 	uint8_t guard[SL_CACHE_GUARD];
 };
 
 struct inet_neigh_table;
+struct inet_reasm;
 
 struct sl_inet {
 	/* (c) */
@@ -198,6 +202,7 @@ struct inet_pkt {
 	uint32_t end;	  /* offset behind the network packet: padding starts here */
 	bool l2_group;	  /* sent to a group MAC address */
 	bool dst_group;	  /* destination is a group or broadcast address */
+	bool whole;	  /* made of fragments */
 	uint8_t ttl;
 	uint8_t tos;
 	struct sl_addr src;
@@ -210,6 +215,8 @@ struct inet_pkt {
 /* Result of a handler that kept the mbuf (for a reply, or as a datagram). */
 #define INET_KEPT 0x100
 #define INET_OUTCOME(r) ((r)&0xff)
+/* Kept, and the outcome comes later: from the UDP layer, or when the datagram is whole. */
+#define INET_HELD (SL_RX_UDP_QUEUED | INET_KEPT)
 
 __extension__ typedef unsigned __int128 inet_u128;
 
@@ -335,6 +342,9 @@ uint64_t inet_pseudo_sum(
 /** Put an IP header of src's family in front of a packet. */
 void inet_ip_prepend(struct inet_worker *w, const struct inet_port *port, struct rte_mbuf *m,
 	const struct inet_ip_out *out);
+/** Send an IP payload to a MAC address in as many fragments as it takes, copied: m stays the caller's. */
+void inet_fragments_output(struct inet_rx *rx, const struct rte_mbuf *m,
+	const struct inet_ip_out *out, const uint8_t *mac);
 /** Put the link header in front and queue for transmit. type in host order. */
 void inet_eth_output(struct inet_worker *w, struct inet_port *port, struct inet_wport *wport,
 	struct rte_mbuf *m, const uint8_t *mac, uint16_t type);

@@ -5,6 +5,8 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include <rte_random.h>
+
 #include "cksum.h"
 #include "inet_priv.h"
 #include "neigh.h"
@@ -13,6 +15,8 @@
 #define IP6_HDR 40u
 #define UDP_HDR 8u
 #define IP4_DF 0x4000u
+#define IP4_MORE 0x2000u
+#define FRAGMENT_HDR 8u
 #define SHORT_PAYLOAD 128u
 
 /* Let the driver check and complete the packets' offloads; what it refuses is lost. Returns how
@@ -124,10 +128,11 @@ inet_pseudo_sum(const struct sl_addr *src, const struct sl_addr *dst, uint8_t pr
 	return sum + words[0] + words[1] + words[2] + words[3];
 }
 
-/* Words are summed before they are stored: a load that spans several fresh stores would wait. */
-static void
-ip4_prepend(struct inet_worker *w, const struct inet_port *port, struct rte_mbuf *m,
-	const struct inet_ip_out *out)
+/* Words are summed before they are stored: a load that spans several fresh stores would wait.
+ * fragment: identification, flags and offset. */
+static inline void
+ip4_prepend(const struct inet_port *port, struct rte_mbuf *m, const struct inet_ip_out *out,
+	uint32_t fragment)
 {
 	uint32_t len = m->pkt_len + IP4_HDR, word[5];
 	char *h = rte_pktmbuf_prepend(m, IP4_HDR);
@@ -135,7 +140,7 @@ ip4_prepend(struct inet_worker *w, const struct inet_port *port, struct rte_mbuf
 
 	SL_DEBUG_ASSERT(h != NULL);
 	word[0] = rte_cpu_to_be_32(UINT32_C(0x45000000) | (uint32_t)out->tos << 16 | len);
-	word[1] = rte_cpu_to_be_32((uint32_t)w->ip_id++ << 16 | IP4_DF);
+	word[1] = rte_cpu_to_be_32(fragment);
 	word[2] = rte_cpu_to_be_32((uint32_t)out->ttl << 24 | (uint32_t)out->proto << 16);
 	word[3] = inet_to_v4(&out->src);
 	word[4] = inet_to_v4(&out->dst);
@@ -172,9 +177,59 @@ inet_ip_prepend(struct inet_worker *w, const struct inet_port *port, struct rte_
 	const struct inet_ip_out *out)
 {
 	if (inet_is_v4(&out->dst))
-		ip4_prepend(w, port, m, out);
+		ip4_prepend(port, m, out, (uint32_t)w->ip_id++ << 16 | IP4_DF);
 	else
 		ip6_prepend(m, out);
+}
+
+/* Put the headers of one fragment in front: offset in bytes, a multiple of 8. */
+static void
+fragment_prepend(const struct inet_port *port, struct rte_mbuf *m, const struct inet_ip_out *out,
+	uint32_t id, uint32_t offset, bool more)
+{
+	struct inet_ip_out last = *out;
+	uint8_t *h;
+
+	if (inet_is_v4(&out->dst)) {
+		ip4_prepend(port, m, out, id << 16 | (more ? IP4_MORE : 0) | offset / 8);
+		return;
+	}
+	h = (uint8_t *)rte_pktmbuf_prepend(m, FRAGMENT_HDR);
+	SL_DEBUG_ASSERT(h != NULL);
+	h[0] = out->proto;
+	h[1] = 0;
+	inet_put16(h + 2, (uint16_t)(offset | more));
+	memcpy(h + 4, &id, sizeof(id));
+	last.proto = IPPROTO_FRAGMENT;
+	ip6_prepend(m, &last);
+}
+
+void
+inet_fragments_output(struct inet_rx *rx, const struct rte_mbuf *m, const struct inet_ip_out *out,
+	const uint8_t *mac)
+{
+	bool v4 = inet_is_v4(&out->dst);
+	uint32_t headers = v4 ? IP4_HDR : IP6_HDR + FRAGMENT_HDR, len, off;
+	/* Workers have the same addresses and must not have the same identifications. */
+	uint32_t id = (uint32_t)rte_rand();
+
+	for (off = 0; off < m->pkt_len; off += len) {
+		struct rte_mbuf *piece = inet_own_mbuf(rx->w, rx->port);
+
+		if (piece == NULL)
+			return;
+		len = RTE_MIN(rx->port->mtu - headers, rte_pktmbuf_tailroom(piece));
+		len = m->pkt_len - off > len ? len & ~7u : m->pkt_len - off;
+		if (len == 0) {
+			inet_count(rx->w, SL_TX_NO_MBUF, 1); /* buffers too small for any */
+			rte_pktmbuf_free(piece);
+			return;
+		}
+		inet_mbuf_read(m, off, rte_pktmbuf_append(piece, (uint16_t)len), len);
+		fragment_prepend(rx->port, piece, out, id, off, off + len < m->pkt_len);
+		inet_eth_output(rx->w, rx->port, rx->wport, piece, mac,
+			v4 ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6);
+	}
 }
 
 static uint64_t

@@ -3,6 +3,7 @@
  */
 #include "inet_priv.h"
 #include "neigh.h"
+#include "reasm.h"
 
 uint16_t
 sl_inet_poll(struct sl_inet *inet, uint16_t worker, uint16_t port_id, uint16_t queue)
@@ -21,6 +22,8 @@ sl_inet_poll(struct sl_inet *inet, uint16_t worker, uint16_t port_id, uint16_t q
 		inet_input(inet, worker, port, pkts, n);
 	if (SL_UNLIKELY(w->now_ns >= sl_load_relaxed(&port->tick_ns)))
 		inet_timers_port(inet, worker, port, w->now_ns);
+	if (SL_UNLIKELY(w->now_ns >= w->reasm_due_ns))
+		inet_reasm_expire(w);
 	sl_inet_flush(inet, worker, port_id, queue);
 	rte_rcu_qsbr_quiescent(inet->rcu, worker);
 	return n;
@@ -52,4 +55,6 @@ sl_inet_timers(struct sl_inet *inet, uint16_t worker)
 		if (w->now_ns >= sl_load_relaxed(&inet->port[i]->tick_ns))
 			inet_timers_port(inet, worker, inet->port[i], w->now_ns);
 	}
+	if (w->now_ns >= w->reasm_due_ns)
+		inet_reasm_expire(w);
 }

@@ -72,6 +72,16 @@ struct sl_inet_conf {
 	uint16_t workers;       /**< 1..SL_INET_WORKERS_MAX */
 	uint32_t neighbours;    /**< entries in the neighbour table, 8..65536; 0 means 1024 */
 	uint32_t icmp_errors_per_s; /**< ICMP errors sent per second and worker; 0 means 1000 */
+	/**
+	 * Fragments that wait for the rest of their datagram, for each worker: how many at most
+	 * (1..65536; 0 means 256), how much memory their packets take at most (true size in bytes; 0
+	 * means 1 MiB), and how long (1..120000 ms; 0 means 30000). The oldest datagrams give way to
+	 * newer ones. All fragments of a datagram must come to one worker, as NICs, fanouts and the
+	 * like have it, which spread fragments by their addresses.
+	 */
+	uint32_t frag_packets;
+	uint32_t frag_bytes;
+	uint32_t frag_timeout_ms;
 	/** Time in nanoseconds, monotonic; NULL takes the TSC. Tests set their own. */
 	uint64_t (*now_ns)(void *arg);
 	void *now_arg;
@@ -131,7 +141,7 @@ struct sl_inet;
  */
 int sl_inet_create(const struct sl_inet_conf *conf, struct sl_inet **out) SL_MUST_CHECK;
 
-/** Free a stack and the packets waiting in it. Caller: when no worker polls any more. */
+/** Free a stack and the packets waiting in it, fragments included. Caller: when no worker polls any more. */
 void sl_inet_destroy(struct sl_inet *inet);
 
 /**
@@ -248,8 +258,11 @@ void sl_inet_synchronize(struct sl_inet *inet, uint16_t worker);
  */
 void sl_inet_outcomes(const struct sl_inet *inet, uint16_t worker, uint64_t *counts);
 
-/** Packets that entered (their receive outcomes sum to this). As sl_inet_outcomes otherwise. */
+/** Packets that entered: as many as have receive outcomes, and are held. As sl_inet_outcomes otherwise. */
 uint64_t sl_inet_received(const struct sl_inet *inet, uint16_t worker);
+
+/** Fragments held: they have entered, and wait for the rest of their datagram. As sl_inet_outcomes. */
+uint64_t sl_inet_held(const struct sl_inet *inet, uint16_t worker);
 
 /** Number of worker indexes. */
 uint16_t sl_inet_workers(const struct sl_inet *inet);
