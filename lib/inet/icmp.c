@@ -223,7 +223,7 @@ echo(struct inet_rx *rx, struct inet_pkt *p, uint8_t reply_type)
 	if (!answerable(p) || (v4 && (p->dst_group || p->l2_group)))
 		return SL_RX_ICMP_IGNORED;
 	if (p->dst_group) {
-		src = inet_port_source(rx->port, &p->src);
+		src = inet_port_source(rx->port, &p->src, &p->src);
 		if (src == NULL)
 			return SL_RX_ICMP_IGNORED;
 		out.src = src->addr;
@@ -407,7 +407,7 @@ inet_icmp_error(
 	if (!inet_is_v4(&p->dst) && carries_error6(p))
 		return;
 	if (p->dst_group) {
-		src = inet_port_source(rx->port, &p->src);
+		src = inet_port_source(rx->port, &p->src, &p->src);
 		if (src == NULL)
 			return;
 		e.src = src->addr;

@@ -32,36 +32,34 @@
 #define INET_TX_BATCH 64
 
 enum inet_addr_state {
+	INET_ADDR_NONE,	     /* none is here, or no longer */
 	INET_ADDR_TENTATIVE, /* duplicate detection is on: neither source nor destination */
 	INET_ADDR_READY,
 	INET_ADDR_DUPLICATE, /* another host has it: never used */
 };
 
 struct inet_addr {
-	struct sl_addr addr; /* (c) */
-	uint8_t prefix;	     /* (c) */
-	uint32_t state;	     /* (a) relaxed: nothing is reached through it */
+	struct sl_addr addr; /* (c) while there is one */
+	uint8_t prefix;	     /* (c) while there is one */
+	uint32_t state;	     /* (a) IN1: that there is one */
+	uint64_t token;	     /* control path: the grace period after which the place is free */
 	bool announce;	     /* (l) a gratuitous ARP or a probe has still to be sent */
 	uint64_t due_ns;     /* (l) end of duplicate detection */
 };
 
 /* What one worker keeps for one port: (o). */
 struct inet_wport {
-	/* Last local addresses hit, so that the common case is one comparison. */
+	/* Last local addresses hit, so that the common case is one comparison; of the time when the stack's
+	 * routes were these. */
 	uint32_t local4 SL_CACHE_ALIGNED;
 	uint32_t bcast4; /* of local4's prefix; 0 for none */
 	struct sl_addr local6;
+	uint32_t routes;
 	bool has_queue;
 	uint16_t queue; /* that this worker uses on this port */
 	uint16_t tx_count;
 	struct rte_mbuf *tx[INET_TX_BATCH];
 	uint8_t guard[SL_CACHE_GUARD];
-};
-
-/* A gateway that some worker may still be reading: a port's is rarely changed, so it just stays. */
-struct inet_retired {
-	struct inet_retired *next;
-	struct sl_addr addr;
 };
 
 struct inet_port {
@@ -85,12 +83,9 @@ struct inet_port {
 	struct rte_mempool *pool;
 	struct inet_wport *workers;
 
-	uint32_t addr_count; /* (a) IN1 */
+	uint32_t addr_count; /* (a) IN1; of places in addr that were ever used */
 	uint32_t count4;     /* (a) relaxed: of these, IPv4 */
 	struct inet_addr addr[SL_INET_ADDRS_MAX];
-	const struct sl_addr *gateway4; /* (a) IN1; NULL for none */
-	const struct sl_addr *gateway6;
-	struct inet_retired *retired; /* control path: gateways replaced, freed with the stack */
 
 	uint64_t tick_ns
 		SL_CACHE_ALIGNED; /* (a) relaxed, written under the lock: next timer turn */
@@ -114,6 +109,8 @@ struct inet_path {
 	struct sl_addr hop;
 	struct inet_port *port; /* NULL: nothing remembered */
 	uint32_t routes;
+	bool has_src;
+	struct sl_addr src; /* our address that suits dst */
 };
 
 #define INET_HOPS 64u
@@ -138,6 +135,8 @@ struct inet_worker {
 
 struct inet_neigh_table;
 struct inet_reasm;
+struct inet_table;
+struct inet_fib;
 
 struct sl_inet {
 	/* (c) */
@@ -151,8 +150,11 @@ struct sl_inet {
 	struct inet_worker *worker;
 	struct rte_rcu_qsbr *rcu;
 	struct inet_neigh_table *neigh;
+	struct inet_table *table;
 
-	uint32_t routes;     /* (a) IN1; counts changes of what routes go by */
+	uint32_t routes; /* (a) IN1; counts changes of routes and addresses */
+	const struct inet_fib *fib4; /* (a) IN1; NULL for no routes */
+	const struct inet_fib *fib6;
 	uint32_t port_count; /* (a) IN1 */
 	struct inet_port *port[SL_INET_PORTS_MAX]; /* (c) once counted */
 	struct inet_port *by_id[RTE_MAX_ETHPORTS]; /* (a) IN1 */
@@ -287,6 +289,13 @@ inet_addr_equal(const struct sl_addr *a, const struct sl_addr *b)
 	return memcmp(a, b, sizeof(*a)) == 0;
 }
 
+/** State of the address in a place: what else it says holds for this turn, unless there is none. */
+static inline uint32_t
+inet_addr_state(const struct inet_addr *a)
+{
+	return sl_load_acquire(&a->state); /* IN1 */
+}
+
 static inline uint32_t
 inet_prefix_mask4(uint8_t prefix)
 {
@@ -304,6 +313,21 @@ inet_count(struct inet_worker *w, enum sl_outcome outcome, uint64_t n)
 void *inet_alloc(size_t bytes);
 void inet_port_free(struct inet_port *port, uint16_t workers);
 bool inet_prefix_match(const struct sl_addr *a, const struct sl_addr *b, uint8_t prefix);
+/** The address with all bits behind the prefix 0. */
+struct sl_addr inet_prefix_of(const struct sl_addr *a, uint8_t prefix);
+/** Forget the addresses hit last: they may be gone. */
+void inet_wport_forget(struct inet_wport *wport);
+/** Does what the worker remembers of the port's addresses still hold? */
+static inline void
+inet_wport_check(const struct sl_inet *inet, struct inet_wport *wport)
+{
+	uint32_t routes = sl_load_acquire(&inet->routes); /* IN1 */
+
+	if (SL_LIKELY(wport->routes == routes))
+		return;
+	wport->routes = routes;
+	inet_wport_forget(wport);
+}
 struct inet_addr *inet_port_addr(const struct inet_port *port, const struct sl_addr *addr);
 /** Is addr one of the port's that may be used now? */
 bool inet_port_is_local(const struct inet_port *port, const struct sl_addr *addr);
@@ -353,8 +377,11 @@ int inet_on_link(const struct inet_port *port, const struct sl_addr *dst);
 /** Port and next hop for dst. src narrows it down for link-local and group destinations. */
 int inet_route(const struct sl_inet *inet, const struct sl_addr *dst, const struct sl_addr *src,
 	struct inet_port **port, struct sl_addr *hop);
-/** A usable source address on a port, best for dst; NULL for none. */
-const struct inet_addr *inet_port_source(const struct inet_port *port, const struct sl_addr *dst);
+/** Route and source address for dst, into path: 0; -ENETUNREACH. */
+int inet_source(const struct sl_inet *inet, const struct sl_addr *dst, struct inet_path *path);
+/** A usable source address on a port, best for dst by way of hop; NULL for none. */
+const struct inet_addr *inet_port_source(
+	const struct inet_port *port, const struct sl_addr *dst, const struct sl_addr *hop);
 /** An empty mbuf with headroom for all headers; NULL is counted. */
 struct rte_mbuf *inet_own_mbuf(struct inet_worker *w, const struct inet_port *port);
 

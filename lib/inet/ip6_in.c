@@ -51,9 +51,13 @@ dst_ok(const struct inet_rx *rx, struct inet_pkt *p)
 		return true;
 	n = sl_load_acquire(&port->addr_count); /* IN1 */
 	for (uint32_t i = 0; i < n; i++) {
-		struct sl_addr group = inet_solicited_node(&port->addr[i].addr);
+		const struct inet_addr *ours = &port->addr[i];
+		struct sl_addr group;
 
-		if (!inet_is_v4(&port->addr[i].addr) && memcmp(&p->dst, &group, sizeof(group)) == 0)
+		if (inet_addr_state(ours) == INET_ADDR_NONE || inet_is_v4(&ours->addr))
+			continue;
+		group = inet_solicited_node(&ours->addr);
+		if (inet_addr_equal(&p->dst, &group))
 			return true;
 	}
 	return false;

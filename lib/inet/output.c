@@ -10,6 +10,7 @@
 #include "cksum.h"
 #include "inet_priv.h"
 #include "neigh.h"
+#include "table.h"
 
 #define IP4_HDR 20u
 #define IP6_HDR 40u
@@ -281,8 +282,24 @@ group_mac(const struct sl_addr *dst, uint8_t *mac)
 	}
 }
 
+/* A worker that is offline may look at routes like any other thread. */
 static int
-find_path(struct sl_inet *inet, const struct sl_inet_flow *flow, struct inet_path *path)
+find_route(struct sl_inet *inet, const struct inet_worker *w, const struct sl_inet_flow *flow,
+	struct inet_path *path)
+{
+	int ret;
+
+	if (SL_LIKELY(w->online))
+		return inet_route(inet, &flow->dst, &flow->src, &path->port, &path->hop);
+	inet_table_read(inet);
+	ret = inet_route(inet, &flow->dst, &flow->src, &path->port, &path->hop);
+	inet_table_unlock(inet);
+	return ret;
+}
+
+static int
+find_path(struct sl_inet *inet, const struct inet_worker *w, const struct sl_inet_flow *flow,
+	struct inet_path *path)
 {
 	bool v4 = inet_is_v4(&flow->dst);
 	uint32_t be = inet_to_v4(&flow->dst);
@@ -292,11 +309,44 @@ find_path(struct sl_inet *inet, const struct sl_inet_flow *flow, struct inet_pat
 		return -EACCES;
 	/* Read first: a change from here on makes what is found out of date, not wrong. */
 	path->routes = sl_load_acquire(&inet->routes); /* IN1 */
-	ret = inet_route(inet, &flow->dst, &flow->src, &path->port, &path->hop);
+	ret = find_route(inet, w, flow, path);
 	if (ret == 0 && v4 && inet_port_is_broadcast4(path->port, be))
 		ret = -EACCES;
 	path->dst = flow->dst;
+	path->has_src = false;
 	return ret;
+}
+
+static struct inet_path *
+path_place(struct inet_worker *w, const struct sl_addr *dst)
+{
+	return &w->path[(dst->b[15] ^ dst->b[14] ^ dst->b[13]) % INET_PATHS];
+}
+
+int
+sl_inet_worker_source(
+	struct sl_inet *inet, uint16_t worker, const struct sl_addr *dst, struct sl_addr *src)
+{
+	struct inet_worker *w = &inet->worker[worker];
+	struct inet_path *p = path_place(w, dst), path;
+	int ret;
+
+	if (SL_LIKELY(p->port != NULL && p->has_src && inet_addr_equal(&p->dst, dst) &&
+		      p->routes == sl_load_acquire(&inet->routes))) { /* IN1 */
+		*src = p->src;
+		return 0;
+	}
+	if (!w->online)
+		return sl_inet_source(inet, dst, src);
+	ret = inet_source(inet, dst, &path);
+	if (ret != 0)
+		return ret;
+	*src = path.src;
+	/* Not where the source address decides about the route, or where nothing may be sent. */
+	if (!inet_is_multicast(dst) && !inet_is_link_local(dst) &&
+		!(inet_is_v4(dst) && inet_port_is_broadcast4(path.port, inet_to_v4(dst))))
+		*p = path;
+	return 0;
 }
 
 /* Route of a flow, remembered by destination. Those that depend on the source address as well are
@@ -305,8 +355,7 @@ static int
 recall_path(struct sl_inet *inet, struct inet_worker *w, const struct sl_inet_flow *flow,
 	struct inet_path *path)
 {
-	const uint8_t *b = flow->dst.b;
-	struct inet_path *p = &w->path[(b[15] ^ b[14] ^ b[13]) % INET_PATHS];
+	struct inet_path *p = path_place(w, &flow->dst);
 	int ret;
 
 	if (SL_LIKELY(p->port != NULL && inet_addr_equal(&p->dst, &flow->dst) &&
@@ -314,7 +363,7 @@ recall_path(struct sl_inet *inet, struct inet_worker *w, const struct sl_inet_fl
 		*path = *p;
 		return 0;
 	}
-	ret = find_path(inet, flow, path);
+	ret = find_path(inet, w, flow, path);
 	if (ret == 0 && !inet_is_multicast(&flow->dst) && !inet_is_link_local(&flow->dst))
 		*p = *path;
 	return ret;

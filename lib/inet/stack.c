@@ -10,6 +10,7 @@
 #include "inet_priv.h"
 #include "neigh.h"
 #include "reasm.h"
+#include "table.h"
 
 #define NEIGHBOURS_DEFAULT 1024u
 #define NEIGHBOURS_MIN 8u
@@ -98,12 +99,17 @@ sl_inet_create(const struct sl_inet_conf *conf, struct sl_inet **out)
 	ret = rcu_create(inet->workers, &inet->rcu);
 	if (ret != 0)
 		goto free_workers;
-	ret = inet_neigh_create(neighbours, &inet->neigh);
+	ret = inet_table_create(conf, &inet->table);
 	if (ret != 0)
 		goto free_rcu;
+	ret = inet_neigh_create(neighbours, &inet->neigh);
+	if (ret != 0)
+		goto free_table;
 	*out = inet;
 	return 0;
 
+free_table:
+	inet_table_destroy(inet);
 free_rcu:
 	free(inet->rcu);
 free_workers:
@@ -121,6 +127,7 @@ sl_inet_destroy(struct sl_inet *inet)
 	inet_neigh_destroy(inet->neigh);
 	for (uint32_t i = 0; i < inet->port_count; i++)
 		inet_port_free(inet->port[i], inet->workers);
+	inet_table_destroy(inet);
 	free(inet->rcu);
 	workers_destroy(inet);
 	free(inet);

@@ -18,8 +18,10 @@ sl_inet_poll(struct sl_inet *inet, uint16_t worker, uint16_t port_id, uint16_t q
 		sl_inet_worker_online(inet, worker);
 	n = rte_eth_rx_burst(port_id, queue, pkts, SL_INET_BURST);
 	w->now_ns = inet_now(inet);
-	if (n > 0)
+	if (n > 0) {
+		inet_wport_check(inet, &port->workers[worker]);
 		inet_input(inet, worker, port, pkts, n);
+	}
 	if (SL_UNLIKELY(w->now_ns >= sl_load_relaxed(&port->tick_ns)))
 		inet_timers_port(inet, worker, port, w->now_ns);
 	if (SL_UNLIKELY(w->now_ns >= w->reasm_due_ns))
@@ -40,8 +42,10 @@ sl_inet_input_burst(
 	if (SL_UNLIKELY(!w->online))
 		sl_inet_worker_online(inet, worker);
 	w->now_ns = inet_now(inet);
-	if (n > 0)
-		inet_input(inet, worker, port, pkts, n);
+	if (n == 0)
+		return;
+	inet_wport_check(inet, &port->workers[worker]);
+	inet_input(inet, worker, port, pkts, n);
 }
 
 void

@@ -72,6 +72,7 @@ struct sl_inet_conf {
 	uint16_t workers;       /**< 1..SL_INET_WORKERS_MAX */
 	uint32_t neighbours;    /**< entries in the neighbour table, 8..65536; 0 means 1024 */
 	uint32_t icmp_errors_per_s; /**< ICMP errors sent per second and worker; 0 means 1000 */
+	uint32_t routes; /**< routes and gateways, 1..4096, connected ones not counted; 0 means 256 */
 	/**
 	 * Fragments that wait for the rest of their datagram, for each worker: how many at most
 	 * (1..65536; 0 means 256), how much memory their packets take at most (true size in bytes; 0
@@ -160,13 +161,14 @@ int sl_inet_port_add(struct sl_inet *inet, const struct sl_inet_port_conf *conf)
  * @param prefix  on-link prefix length, 0..32 or 0..128
  * @return        0; -ENODEV; -EEXIST; -ENOSPC beyond SL_INET_ADDRS_MAX; -EINVAL for an address that no
  *                host has on a link: multicast, unspecified, loopback, 0/8, the broadcast address
- *                of its own prefix
- * Caller: control path.
+ *                of its own prefix; -ENOMEM, -EBUSY as for sl_inet_route_add
+ * Caller: control path. sl_inet_table.h has the calls that delete and list.
  */
 int sl_inet_addr_add(struct sl_inet *inet, uint16_t port_id, const struct sl_addr *addr,
 	uint8_t prefix) SL_MUST_CHECK;
 
-/** Is addr one of ours and usable (not in duplicate detection)? Caller: any thread. */
+/** Is addr one of ours and usable (not in duplicate detection)? Caller: any thread; may wait for a
+ * control call, as the next two. */
 bool sl_inet_addr_is_local(const struct sl_inet *inet, const struct sl_addr *addr);
 
 /** Is addr an IPv4 broadcast address: 255.255.255.255, or that of a port's prefix? Caller: any thread. */
@@ -176,10 +178,13 @@ bool sl_inet_addr_is_broadcast(const struct sl_inet *inet, const struct sl_addr 
 bool sl_inet_addr_is_duplicate(const struct sl_inet *inet, const struct sl_addr *addr);
 
 /**
- * Send what no prefix covers to `gateway` on that port.
+ * Send what no other route covers to `gateway` on that port: a default route of metric
+ * SL_INET_GATEWAY_METRIC plus the port's place in the stack, so that the first port's is the best. It takes
+ * the place of the port's former gateway of that family.
  *
- * @return   0; -ENODEV; -ENOMEM; -EINVAL for an address that no host has, or that is ours;
- *           -ENETUNREACH if it is in none of the port's prefixes, nor link-local
+ * @return   0; -ENODEV; -EINVAL for an address that no host has, or that is ours; -ENETUNREACH if it
+ *           is in none of the port's prefixes, nor link-local; -EEXIST there is a default route of that
+ *           metric; -ENOSPC, -ENOMEM, -EBUSY as for sl_inet_route_add
  * Caller: control path, after the addresses are added.
  */
 int sl_inet_gateway_set(struct sl_inet *inet, uint16_t port_id, const struct sl_addr *gateway)
@@ -222,9 +227,20 @@ void sl_inet_input_burst(struct sl_inet *inet, uint16_t worker, uint16_t port_id
 int sl_inet_udp_output(struct sl_inet *inet, uint16_t worker, const struct sl_inet_flow *flow,
 	struct rte_mbuf *m) SL_MUST_CHECK;
 
-/** Pick our source address for dst. 0; -ENETUNREACH. Caller: any thread. */
+/**
+ * Pick our source address for dst: of the port that the route goes by; IPv4: the one whose prefix
+ * covers the next hop best, IPv6: as RFC 6724 orders them.
+ *
+ * @return   0; -ENETUNREACH
+ * Caller: any thread; may wait for a control call.
+ */
 int sl_inet_source(const struct sl_inet *inet, const struct sl_addr *dst, struct sl_addr *src)
 	SL_MUST_CHECK;
+
+/** The same from what the worker remembers of dst, mostly. Caller: the worker; never blocks while it is
+ * online. */
+int sl_inet_worker_source(struct sl_inet *inet, uint16_t worker, const struct sl_addr *dst,
+	struct sl_addr *src) SL_MUST_CHECK;
 
 /** Hand what is queued for transmit to the port. Caller: the worker. */
 void sl_inet_flush(struct sl_inet *inet, uint16_t worker, uint16_t port_id, uint16_t queue);
