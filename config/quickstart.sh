@@ -16,6 +16,7 @@ cd "$(dirname "$0")/.."
 count=${COUNT:-50000}
 build=${BUILD:-build}
 a=sluiceA$$ b=sluiceB$$
+cpu=$(taskset -cp $$ | sed 's/.*[-,: ]//')
 log=
 
 say() { echo "quickstart: $*"; }
@@ -26,6 +27,9 @@ fail() {
 }
 
 cleanup() {
+	# A background job that a signal finds before it has become its program is still this shell, traps
+	# and list of jobs included.
+	[ "$BASHPID" = $$ ] || return
 	trap '' INT TERM
 	# The shell's own list: a signal may come between the start of a job and our next line.
 	kill $(jobs -p) 2>/dev/null || true
@@ -83,9 +87,8 @@ ping_sink() {
 # Without an end of their own: they stop when the sink has what it wants. On one processor each: the
 # kernel can reorder the flows of a sender that it moves to another.
 start_sender() {
-	ip netns exec "$a" taskset -c "$(taskset -cp $$ | sed 's/.*[-,: ]//')" \
-		"$build/apps/sluice-udp-flood" --kernel --to "$1" --flows 4 --first-flow "$2" \
-		--check --rate 100000 --duration 600 >"$log/send$2" 2>&1 &
+	ip netns exec "$a" taskset -c "$cpu" "$build/apps/sluice-udp-flood" --kernel --to "$1" --flows 4 \
+		--first-flow "$2" --check --rate 100000 --duration 600 >"$log/send$2" 2>&1 &
 }
 
 [ "$(id -u)" = 0 ] || {

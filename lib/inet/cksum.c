@@ -6,6 +6,11 @@
 
 #include "cksum.h"
 
+#define ONES_8 UINT8_MAX, UINT8_MAX, UINT8_MAX, UINT8_MAX, UINT8_MAX, UINT8_MAX, UINT8_MAX, UINT8_MAX
+
+const uint8_t inet_keep_last[64] = {[32] = ONES_8, ONES_8, ONES_8, ONES_8};
+const inet_vec inet_keep_low = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
+
 uint64_t
 inet_sum(const void *data, size_t len)
 {

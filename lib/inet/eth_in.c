@@ -9,8 +9,6 @@
 #include "inet_priv.h"
 #include "ip_fast.h"
 
-/* Packets whose first lines are being fetched while one is parsed. */
-#define PREFETCH 4u
 #define RX_VLAN_ANY (RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ_STRIPPED)
 
 uint32_t
@@ -168,9 +166,7 @@ static void __attribute__((noinline)) input_slow(struct inet_rx *rx, struct rte_
 {
 	unsigned int result = input_general(rx, m);
 
-	rx->local4 = rx->wport->local4;
-	rx->local = sl_addr_v4(rx->local4);
-	rx->bcast4 = rx->wport->bcast4;
+	fast_local4(rx);
 	/* A kept datagram gets its outcome from the UDP layer. */
 	if (result == (SL_RX_UDP_QUEUED | INET_KEPT))
 		return;
@@ -229,20 +225,23 @@ static void
 input_burst(struct inet_rx *rx, struct rte_mbuf **pkts, uint16_t n)
 {
 	struct sl_dgram *d = rx->dgram;
+	struct rte_mbuf **end = pkts + n;
 	uint32_t i;
 
-	for (i = 0; i < RTE_MIN((uint32_t)n, PREFETCH); i++)
+	/* The last one again, which costs less than to ask. */
+	for (i = 0; i < INET_AHEAD; i++)
+		end[i] = end[-1];
+	for (i = 0; i < INET_AHEAD; i++)
 		prefetch_packet(pkts[i]);
-	for (i = 0; i < n; i++) {
-		if (SL_LIKELY(i + PREFETCH < n))
-			prefetch_packet(pkts[i + PREFETCH]);
+	for (; pkts != end; pkts++) {
+		prefetch_packet(pkts[INET_AHEAD]);
 		__asm__("" : "+r"(d)); /* an address, not an index to be scaled again and again */
-		if (SL_LIKELY(input_fast(rx, pkts[i], d))) {
+		if (SL_LIKELY(input_fast(rx, pkts[0], d))) {
 			d++;
 			continue;
 		}
 		rx->dgrams = (uint16_t)(d - rx->dgram);
-		input_slow(rx, pkts[i]);
+		input_slow(rx, pkts[0]);
 		d = &rx->dgram[rx->dgrams];
 	}
 	rx->dgrams = (uint16_t)(d - rx->dgram);
@@ -271,9 +270,7 @@ inet_input(struct sl_inet *inet, uint16_t worker, struct inet_port *port, struct
 	rx.wport = &port->workers[worker];
 	rx.w = &inet->worker[worker];
 	rx.worker = worker;
-	rx.local4 = rx.wport->local4;
-	rx.local = sl_addr_v4(rx.local4);
-	rx.bcast4 = rx.wport->bcast4;
+	fast_local4(&rx);
 	rx.dgrams = 0;
 	rx.frees = 0;
 	/* With any_dst the address hit last need not be one of the port's, whose broadcast
@@ -281,7 +278,7 @@ inet_input(struct sl_inet *inet, uint16_t worker, struct inet_port *port, struct
 	rx.many4 = port->any_dst || sl_load_relaxed(&port->count4) > 1;
 	rx.losses = false;
 	/* No frame is long enough for the fast path of a port in a VLAN. */
-	rx.fast_len = port->vids_count == 0 ? FAST_IP4 : UINT32_MAX;
+	rx.fast_len = port->vids_count == 0 ? FAST_READ : UINT32_MAX;
 	rx.in_head = 0;
 	rx.l2_group = 0;
 	rx.pool = pkts[0]->pool;

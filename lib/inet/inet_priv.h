@@ -160,6 +160,9 @@ struct sl_inet {
 	struct inet_port *by_id[RTE_MAX_ETHPORTS]; /* (a) IN1 */
 };
 
+/* Packets whose first lines are being fetched while one is parsed. */
+#define INET_AHEAD 4u
+
 /* Receive state of one burst; lives on the stack. */
 struct inet_rx {
 	struct sl_inet *inet;
@@ -169,9 +172,12 @@ struct inet_rx {
 	uint16_t worker;
 	uint16_t dgrams;
 	uint16_t frees;
-	uint32_t local4; /* of wport, as long as the general path leaves it */
+	/* From here to local: of wport, as long as the general path leaves it. */
+	uint32_t local4;
 	uint32_t bcast4;
+	uint64_t pseudo4;     /* sum of local4 and the protocol, as in a pseudo header */
 	struct sl_addr local; /* local4, as descriptors have it */
+	uint8_t want4[32];    /* frame from the IP header on, where fast_mask4 has ones */
 	uint64_t mac_want;    /* of port, as are the next two */
 	uint64_t mac_mask;
 	uint16_t port_id;
@@ -336,6 +342,7 @@ bool inet_port_is_broadcast4(const struct inet_port *port, uint32_t be);
 
 /* eth_in.c */
 /** Process a burst; sl_inet_input_burst without the bookkeeping. */
+/** pkts has room for INET_AHEAD entries behind the n, which are written. */
 void inet_input(struct sl_inet *inet, uint16_t worker, struct inet_port *port,
 	struct rte_mbuf **pkts, uint16_t n);
 /** Copy bytes off..off+len of a packet; fewer if it ends before. Returns how many. */

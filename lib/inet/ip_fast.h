@@ -9,9 +9,10 @@
  * or IPv6 and UDP to the local address that was hit last. Anything else, and anything doubtful,
  * takes the general path, which decides; so both agree by construction about what is refused.
  *
- * Each header word is read once, into a register, and pinned: the compiler takes it for changed and
- * so cannot read it from the packet again. Lengths and addresses come from these copies alone,
- * whatever happens in the packet's memory meanwhile.
+ * Each header word that is used is read once, into a register, and pinned: the compiler takes it for
+ * changed and so cannot read it from the packet again. Lengths and addresses come from these copies
+ * alone, whatever happens in the packet's memory meanwhile. What must have one value, and is not used
+ * afterwards, is compared in a vector of its own.
  */
 #include <netinet/in.h>
 
@@ -22,30 +23,20 @@
 
 #define FAST_ETH 14u
 #define FAST_IP4 (FAST_ETH + 20u + 8u)
+/* What is read of every frame; Ethernet's own minimum is above it. */
+#define FAST_READ (FAST_ETH + (uint32_t)sizeof(inet_vec))
 #define FAST_IP6 (FAST_ETH + 40u + 8u)
-/* Sums of payloads up to this length are taken inline. */
-#define FAST_SUM_MAX 128u
-/* First 8 bytes of an IPv4 header: version and length of the header; no fragment. */
-#define FAST_IP4_MASK rte_cpu_to_be_64(UINT64_C(0xff00000000003fff))
-#define FAST_IP4_WANT rte_cpu_to_be_64(UINT64_C(0x4500000000000000))
-/* Next 8: protocol. */
-#define FAST_PROTO_MASK rte_cpu_to_be_64(UINT64_C(0x00ff000000000000))
-#define FAST_PROTO_WANT rte_cpu_to_be_64((uint64_t)IPPROTO_UDP << 48)
 
-/* Halves of an 8-byte load, as 4-byte loads had given them, and back; byte k of such a load. */
+/* Halves of an 8-byte load, as 4-byte loads had given them; byte k of such a load. */
 #if RTE_BYTE_ORDER == RTE_LITTLE_ENDIAN
 #define FAST_HALF0(v) ((uint32_t)(v))
 #define FAST_HALF1(v) ((uint32_t)((v) >> 32))
-#define FAST_PAIR(half0, half1) ((uint64_t)(half1) << 32 | (half0))
 #define FAST_BYTE(v, k) ((uint8_t)((v) >> 8 * (k)))
 #else
 #define FAST_HALF0(v) ((uint32_t)((v) >> 32))
 #define FAST_HALF1(v) ((uint32_t)(v))
-#define FAST_PAIR(half0, half1) ((uint64_t)(half0) << 32 | (half1))
 #define FAST_BYTE(v, k) ((uint8_t)((v) >> (56 - 8 * (k))))
 #endif
-/* ::ffff:a.b.c.d's second half. */
-#define FAST_MAPPED(be) FAST_PAIR(rte_cpu_to_be_32(0xffffu), be)
 
 static inline uint16_t
 load16(const char *p)
@@ -81,7 +72,7 @@ load64(const char *p)
 static inline uint64_t
 fast_payload_sum(const char *p, uint32_t len)
 {
-	return SL_LIKELY(len <= FAST_SUM_MAX) ? inet_sum_short(p, len) : inet_sum(p, len);
+	return SL_LIKELY(len <= INET_SHORT) ? inet_sum_short(p, len) : inet_sum(p, len);
 }
 
 /* What hardware says about the UDP checksum: true when it need not be computed. Bad ones are left
@@ -125,19 +116,64 @@ fast_describe(struct sl_dgram *d, uint32_t ports, uint16_t port, uint8_t ttl, ui
 	memcpy(&d->sport, &w, sizeof(w));
 }
 
+/* From the IPv4 header on: version and its length, fragment, protocol, destination. */
+static const uint8_t fast_mask4[32] = {[0] = 0xff,
+	[6] = 0x3f,
+	[7] = 0xff,
+	[9] = 0xff,
+	[16] = 0xff,
+	[17] = 0xff,
+	[18] = 0xff,
+	[19] = 0xff};
+
+/* What the fast path wants of a datagram to the address that was hit last. */
+static inline void
+fast_local4(struct inet_rx *rx)
+{
+	uint32_t local4 = rx->wport->local4;
+
+	rx->local4 = local4;
+	rx->bcast4 = rx->wport->bcast4;
+	rx->pseudo4 = (uint64_t)local4 + rte_cpu_to_be_32(IPPROTO_UDP << 16);
+	rx->local = sl_addr_v4(local4);
+	memset(rx->want4, 0, sizeof(rx->want4));
+	rx->want4[0] = 0x45;
+	rx->want4[9] = IPPROTO_UDP;
+	memcpy(rx->want4 + 16, &local4, sizeof(local4));
+}
+
+static inline bool
+fast_wanted4(const struct inet_rx *rx, const char *ip)
+{
+	inet_vec v, want, mask;
+
+	memcpy(&v, ip, sizeof(v));
+	memcpy(&want, rx->want4, sizeof(want));
+	memcpy(&mask, fast_mask4, sizeof(mask));
+	return inet_vec_none(v ^ want, mask);
+}
+
 /* Not in 0/8 or 127/8, no group or above, not ourselves nor the broadcast address of a prefix. */
 static inline bool
-fast_source4_ok(const struct inet_rx *rx, uint32_t src, uint32_t dst, uint8_t first)
+fast_source4_ok(const struct inet_rx *rx, uint32_t src, uint8_t first)
 {
-	if (((uint8_t)(first - 1) >= 223) | (first == 127) | (src == dst) | (src == rx->bcast4))
+	if ((uint8_t)(first - 1) >= 223 || first == 127)
+		return false;
+	if (src == rx->local4 || src == rx->bcast4)
 		return false;
 	return SL_LIKELY(!rx->many4) || !inet_port_is_broadcast4(rx->port, src);
 }
 
-static inline uint64_t
-fast_pseudo4(uint32_t src, uint32_t dst, uint32_t udp_len)
+/* Is the sum over addresses, protocol and length as in the pseudo header, UDP header and payload right?
+ * The length is also the upper half of the header's second word. */
+static inline bool
+fast_sum4_right(const struct inet_rx *rx, uint32_t src, uint64_t udp, const char *payload, uint32_t len)
 {
-	return (uint64_t)src + dst + rte_cpu_to_be_32(IPPROTO_UDP << 16 | udp_len);
+	uint64_t sum = fast_payload_sum(payload, len);
+
+	sum += (uint64_t)src + rx->pseudo4 + (FAST_HALF1(udp) & rte_cpu_to_be_32(0xffff0000));
+	sum += (uint64_t)FAST_HALF0(udp) + FAST_HALF1(udp);
+	return inet_sum_right(sum);
 }
 
 /* p: the frame. True if the packet was accepted, and d filled in. */
@@ -146,32 +182,25 @@ fast_ip4(const struct inet_rx *rx, struct rte_mbuf *m, const char *p, uint64_t o
 	struct sl_dgram *d)
 {
 	uint64_t w0 = load64(p + 14), w8 = load64(p + 22), udp = load64(p + 34);
-	uint32_t dst = load32(p + 30), src = FAST_HALF1(w8);
+	uint32_t src = FAST_HALF1(w8);
 	uint32_t total = rte_be_to_cpu_32(FAST_HALF0(w0)) & 0xffff;
 	uint32_t udp_len = rte_be_to_cpu_32(FAST_HALF1(udp)) >> 16, len = udp_len - 8;
 
-	odd |= (w0 ^ FAST_IP4_WANT) & FAST_IP4_MASK;
-	odd |= (w8 ^ FAST_PROTO_WANT) & FAST_PROTO_MASK;
-	odd |= (uint64_t)(dst ^ rx->local4);
-	/* Below 8, len is huge; bytes between the datagram and the end of the packet are odd. */
+	/* Bytes between the datagram and the end of the packet are odd. Below 8, len is huge. */
 	odd |= (uint64_t)(total ^ (udp_len + 20));
-	if (odd != 0 || len > m->data_len - FAST_IP4)
+	if (odd != 0 || !fast_wanted4(rx, p + FAST_ETH) || len > m->data_len - FAST_IP4)
 		return false;
-	if (!fast_source4_ok(rx, src, dst, FAST_BYTE(w8, 4)))
+	if (!fast_source4_ok(rx, src, FAST_BYTE(w8, 4)))
 		return false;
-	if (!inet_sum_right(inet_add64(inet_add64(w0, w8), dst)))
+	if (!inet_sum_right(inet_add64(inet_add64(w0, w8), rx->local4)))
 		return false;
-	if ((FAST_HALF1(udp) & rte_cpu_to_be_32(0xffff)) != 0 && !fast_l4_known_good(m->ol_flags)) {
-		uint64_t sum = inet_add64(fast_payload_sum(p + FAST_IP4, len), udp);
-
-		if (!inet_sum_right(inet_add64(sum, fast_pseudo4(src, dst, udp_len))))
-			return false;
-	}
+	if ((FAST_HALF1(udp) & rte_cpu_to_be_32(0xffff)) != 0 && !fast_l4_known_good(m->ol_flags) &&
+		!fast_sum4_right(rx, src, udp, p + FAST_IP4, len))
+		return false;
 	fast_accept(rx, m, d, p + FAST_IP4, FAST_IP4, len);
 	fast_describe(d, FAST_HALF0(udp), rx->port_id, FAST_BYTE(w8, 0), FAST_BYTE(w0, 1));
-	w0 = FAST_MAPPED(src);
-	memset(d->src, 0, 8);
-	memcpy(d->src + 8, &w0, 8);
+	memcpy(d->src, &rx->local, 12); /* ::ffff: */
+	memcpy(d->src + 12, &src, 4);
 	memcpy(d->dst, &rx->local, sizeof(d->dst));
 	return true;
 }

@@ -18,7 +18,6 @@
 #define IP4_DF 0x4000u
 #define IP4_MORE 0x2000u
 #define FRAGMENT_HDR 8u
-#define SHORT_PAYLOAD 128u
 
 /* Let the driver check and complete the packets' offloads; what it refuses is lost. Returns how
  * many are left. */
@@ -237,7 +236,7 @@ static uint64_t
 payload_sum(const struct rte_mbuf *m)
 {
 	/* There is headroom in front, as the short sum needs. */
-	if (SL_LIKELY(m->nb_segs == 1 && m->data_len <= SHORT_PAYLOAD))
+	if (SL_LIKELY(m->nb_segs == 1 && m->data_len <= INET_SHORT))
 		return inet_sum_short(rte_pktmbuf_mtod(m, const char *), m->data_len);
 	return inet_sum_mbuf(m, 0, m->pkt_len);
 }

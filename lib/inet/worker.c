@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Sluice developers
  */
+#include <string.h>
+
 #include "inet_priv.h"
 #include "neigh.h"
 #include "reasm.h"
@@ -10,7 +12,7 @@ sl_inet_poll(struct sl_inet *inet, uint16_t worker, uint16_t port_id, uint16_t q
 {
 	struct inet_port *port = sl_load_acquire(&inet->by_id[port_id]); /* IN1 */
 	struct inet_worker *w = &inet->worker[worker];
-	struct rte_mbuf *pkts[SL_INET_BURST];
+	struct rte_mbuf *pkts[SL_INET_BURST + INET_AHEAD];
 	uint16_t n;
 
 	SL_DEBUG_ASSERT(worker < inet->workers && port != NULL);
@@ -37,15 +39,17 @@ sl_inet_input_burst(
 {
 	struct inet_port *port = sl_load_acquire(&inet->by_id[port_id]); /* IN1 */
 	struct inet_worker *w = &inet->worker[worker];
+	struct rte_mbuf *own[SL_INET_BURST + INET_AHEAD];
 
-	SL_DEBUG_ASSERT(worker < inet->workers && port != NULL);
+	SL_DEBUG_ASSERT(worker < inet->workers && port != NULL && n <= SL_INET_BURST);
 	if (SL_UNLIKELY(!w->online))
 		sl_inet_worker_online(inet, worker);
 	w->now_ns = inet_now(inet);
 	if (n == 0)
 		return;
 	inet_wport_check(inet, &port->workers[worker]);
-	inet_input(inet, worker, port, pkts, n);
+	memcpy(own, pkts, n * sizeof(*own));
+	inet_input(inet, worker, port, own, n);
 }
 
 void

@@ -42,14 +42,10 @@ tally_add(struct sl_udp_sock *s, const struct tally *t)
 		sl_counter_add(&s->faults, t->faults);
 }
 
-/* Take n datagrams off the queue and free them. */
+/* Take n datagrams off the queue and free them; bufs: theirs. */
 static void
-consume(struct sl_udp_sock *s, const struct sl_dgram *d, uint16_t n)
+consume(struct sl_udp_sock *s, void **bufs, uint16_t n)
 {
-	void *bufs[SL_UDPQ_BURST_MAX];
-
-	for (uint16_t i = 0; i < n; i++)
-		bufs[i] = d[i].buf;
 	sl_udpq_release_burst(s->queue, n);
 	sl_udpq_free_mbufs(bufs, n);
 }
@@ -78,28 +74,21 @@ name_fast(const struct sl_udp_sock *s, const struct sl_dgram *d, struct msghdr *
 	return false;
 }
 
-/* Most datagrams: one buffer, no control messages, memory that is not in doubt: the socket is
- * plain. Inlined, since it is most of what a receive call does. */
+/* Most datagrams: one buffer that is large enough, no control messages, memory that is not in doubt:
+ * the socket is plain. Inlined, since it is most of what a receive call does. */
 static inline __attribute__((always_inline)) bool
-fill_fast(const struct sl_udp_sock *s, const struct sl_dgram *d, struct msghdr *m, int flags,
-	struct udp_filled *out)
+fill_fast(const struct sl_udp_sock *s, const struct sl_dgram *d, struct msghdr *m)
 {
 	const struct iovec *iov = m->msg_iov;
-	size_t n = d->len;
+	size_t n = d->len, room = iov->iov_len;
 
-	if (SL_UNLIKELY(d->aux == 0 || m->msg_iovlen != 1 || iov->iov_len > SSIZE_MAX))
+	if (SL_UNLIKELY(d->aux == 0 || m->msg_iovlen != 1 || room < n || room > SSIZE_MAX))
 		return false;
 	if (SL_UNLIKELY(m->msg_name != NULL) && !name_fast(s, d, m))
 		return false;
-	out->truncated = iov->iov_len < n;
-	out->len = n;
-	if (SL_UNLIKELY(out->truncated)) {
-		n = iov->iov_len;
-		out->len = flags & MSG_TRUNC ? d->len : n;
-	}
 	udp_copy(iov->iov_base, (const uint8_t *)(uintptr_t)d->aux, n);
 	m->msg_controllen = 0;
-	m->msg_flags = out->truncated ? MSG_TRUNC : 0;
+	m->msg_flags = 0;
 	return true;
 }
 
@@ -121,10 +110,9 @@ length_at(struct mmsghdr *msgs, unsigned int i)
  * read was written by another core. */
 static inline __attribute__((always_inline)) uint16_t
 fill_run(const struct sl_udp_sock *s, const struct sl_dgram *d, uint16_t n, struct mmsghdr *msgs,
-	int flags, struct tally *t, bool far)
+	void **bufs, struct tally *t, bool far)
 {
-	uint64_t bytes = 0, truncated = 0;
-	struct udp_filled out;
+	uint64_t bytes = 0;
 	uint32_t i;
 
 	for (i = 0; i < n; i++) {
@@ -135,27 +123,26 @@ fill_run(const struct sl_udp_sock *s, const struct sl_dgram *d, uint16_t n, stru
 			rte_prefetch0((const void *)(uintptr_t)ahead->aux);
 			rte_prefetch0(ahead->buf);
 		}
-		if (SL_UNLIKELY(!fill_fast(s, &d[i], &msgs[i].msg_hdr, flags, &out)))
+		if (SL_UNLIKELY(!fill_fast(s, &d[i], &msgs[i].msg_hdr)))
 			break;
-		msgs[i].msg_len = (unsigned int)out.len;
+		msgs[i].msg_len = d[i].len;
+		bufs[i] = d[i].buf;
 		bytes += d[i].len;
-		truncated += out.truncated;
 	}
 	t->bytes += bytes;
-	t->truncated += truncated;
 	return (uint16_t)i;
 }
 
 static uint16_t
 fill_common(const struct sl_udp_sock *s, const struct sl_dgram *d, uint16_t n, struct mmsghdr *msgs,
-	int flags, struct tally *t)
+	void **bufs, struct tally *t)
 {
 	/* A guarded socket's message may be no memory: nothing of it is touched before this test.
 	 */
 	if (!s->plain)
 		return 0;
-	return s->worker != NULL ? fill_run(s, d, n, msgs, flags, t, false)
-				 : fill_run(s, d, n, msgs, flags, t, true);
+	return s->worker != NULL ? fill_run(s, d, n, msgs, bufs, t, false)
+				 : fill_run(s, d, n, msgs, bufs, t, true);
 }
 
 /* Deliver what is queued, up to a burst, without waiting. Returns the messages filled; *error: what
@@ -165,14 +152,17 @@ recv_queued(struct sl_udp_sock *s, struct mmsghdr *msgs, unsigned int vlen, int 
 {
 	struct tally t = {0};
 	struct udp_filled out = {0};
+	void *bufs[SL_UDPQ_BURST_MAX];
 	struct sl_dgram *d;
 	uint16_t n, i = 0;
 
 	n = sl_udpq_peek_burst(s->queue, (uint16_t)RTE_MIN(vlen, SL_UDPQ_BURST_MAX), &d);
 	for (;;) {
-		i = (uint16_t)(i + fill_common(s, d + i, (uint16_t)(n - i), msgs + i, flags, &t));
+		i = (uint16_t)(i + fill_common(
+				     s, d + i, (uint16_t)(n - i), msgs + i, bufs + i, &t));
 		if (i == n)
 			break;
+		bufs[i] = d[i].buf;
 		*error =
 			udp_msg_fill(s, &d[i], header_at(msgs, i), length_at(msgs, i), flags, &out);
 		if (*error != 0)
@@ -182,7 +172,7 @@ recv_queued(struct sl_udp_sock *s, struct mmsghdr *msgs, unsigned int vlen, int 
 	}
 	t.datagrams = i;
 	t.faults = i < n && out.lost;
-	consume(s, d, (uint16_t)(i + t.faults));
+	consume(s, bufs, (uint16_t)(i + t.faults));
 	tally_add(s, &t);
 	return i;
 }
@@ -335,8 +325,11 @@ settle(struct sl_udp_sock *s, const struct sl_dgram *d, int flags, const struct 
 		t.faults = out->lost;
 	}
 	tally_add(s, &t);
-	if (error == 0 || out->lost)
-		consume(s, d, 1);
+	if (error == 0 || out->lost) {
+		void *buf = d->buf;
+
+		consume(s, &buf, 1);
+	}
 	return error != 0 ? error : (ssize_t)out->len;
 }
 
@@ -358,7 +351,8 @@ sl_udp_recvmsg(struct sl_udp_sock *s, struct msghdr *msg, int flags)
 	if (ret == 0) {
 		int error = 0;
 
-		if (!s->plain || !fill_fast(s, d, msg, flags, &out))
+		out.len = d->len;
+		if (!s->plain || !fill_fast(s, d, msg))
 			error = udp_msg_fill(s, d, msg, NULL, flags, &out);
 		ret = settle(s, d, flags, &out, error);
 	}

@@ -169,7 +169,7 @@ def case_sums(cases, bed):
     for name, options in ways.items():
         with cases(f'under overload all are received or counted: {name}'):
             sink = bed.sink('--recvmmsg', '--check', '--count', '100M', *options)
-            overload(bed, sink, 200000)
+            overload(bed, sink, 50000)
         with cases(f'less than a ring holds: all are received, in order: {name}'):
             sink = bed.sink('--recvmmsg', '--check', '--count', '5000', *options)
             bed.flood('--count', '5000', '--flows', '16', '--check')
@@ -182,7 +182,7 @@ def case_sums(cases, bed):
             overload(bed, sink, 20000)
     with cases('every call counts exactly under overload, split'):
         sink = bed.sink('--check', '--count', '20000', '--split', '--repeat', '100')
-        overload(bed, sink, 150000)
+        overload(bed, sink, 60000)
 
 
 def case_memory(cases, bed):

@@ -39,24 +39,28 @@ fold_all_carries(void)
 static void
 sums_of_every_length(void)
 {
-	static uint8_t data[LENGTHS + 16];
+	static uint8_t data[32 + LENGTHS + 16];
 
 	for (size_t i = 0; i < sizeof(data); i++)
 		data[i] = random_byte();
-	/* inet_sum_short may read 8 bytes before. */
-	for (size_t off = 8; off < 16; off++) {
+	/* inet_sum_short may read 32 bytes before. */
+	for (size_t off = 32; off < 48; off++) {
 		for (size_t len = 0; len < LENGTHS; len++) {
 			uint16_t want = t_sum(data + off, len, 0);
 
 			REQUIRE(rte_be_to_cpu_16(inet_fold(inet_sum(data + off, len))) == want);
-			if (len <= 128)
+			if (len <= INET_SHORT)
 				REQUIRE(rte_be_to_cpu_16(inet_fold(
 						inet_sum_short(data + off, len))) == want);
 		}
 	}
 	memset(data, 0xff, sizeof(data));
-	for (size_t len = 1; len < LENGTHS; len++)
+	for (size_t len = 1; len < LENGTHS; len++) {
 		CHECK_EQ(rte_be_to_cpu_16(inet_fold(inet_sum(data, len))), t_sum(data, len, 0));
+		if (len <= INET_SHORT)
+			CHECK_EQ(rte_be_to_cpu_16(inet_fold(inet_sum_short(data + 32, len))),
+				t_sum(data, len, 0));
+	}
 }
 
 /* Datagrams of each length and both families: accepted as they are, refused with any bit flipped.
