@@ -9,6 +9,7 @@
 
 #include "cksum.h"
 #include "icmp.h"
+#include "table.h"
 
 #define ICMP_HDR 8u
 #define IP4_HDR 20u
@@ -185,8 +186,8 @@ writable(struct inet_rx *rx, struct rte_mbuf *m)
 
 /* Send a finished reply; it came in fragments if it is longer than the port sends, and goes so. */
 static unsigned int
-echo_output(struct inet_rx *rx, struct inet_pkt *p, struct rte_mbuf *m,
-	const struct inet_ip_out *out)
+echo_output(
+	struct inet_rx *rx, struct inet_pkt *p, struct rte_mbuf *m, const struct inet_ip_out *out)
 {
 	const uint8_t *mac = p->head + RTE_ETHER_ADDR_LEN;
 	bool v4 = inet_is_v4(&out->dst);
@@ -198,8 +199,8 @@ echo_output(struct inet_rx *rx, struct inet_pkt *p, struct rte_mbuf *m,
 		return SL_RX_ECHO;
 	}
 	inet_ip_prepend(rx->w, rx->port, m, out);
-	inet_eth_output(rx->w, rx->port, rx->wport, m, mac,
-		v4 ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6);
+	inet_eth_output(
+		rx->w, rx->port, rx->wport, m, mac, v4 ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6);
 	return m == p->m ? SL_RX_ECHO | INET_KEPT : SL_RX_ECHO;
 }
 
@@ -416,8 +417,8 @@ inet_icmp_error(
 		error_output(rx, &e);
 }
 
-void
-inet_icmp_port_unreachable(struct inet_rx *rx, uint16_t i)
+static void
+port_unreachable(struct inet_rx *rx, uint16_t i)
 {
 	struct sl_dgram *d = &rx->dgram[i];
 	struct rte_mbuf *m = d->buf;
@@ -449,4 +450,17 @@ inet_icmp_port_unreachable(struct inet_rx *rx, uint16_t i)
 		return;
 	if (take_token(rx->inet, rx->w))
 		error_output(rx, &e);
+}
+
+void
+inet_icmp_port_unreachable(struct inet_rx *rx, uint16_t i)
+{
+	struct inet_port *first = rx->port;
+
+	/* The burst is of a DPDK port, and the datagram of whichever of its ports had the tags. */
+	rx->port = inet_port_find(rx->inet, rx->dgram[i].port);
+	rx->wport = &rx->port->workers[rx->worker];
+	port_unreachable(rx, i);
+	rx->port = first;
+	rx->wport = &first->workers[rx->worker];
 }

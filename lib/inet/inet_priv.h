@@ -64,7 +64,8 @@ struct inet_wport {
 
 struct inet_port {
 	/* (c) */
-	uint16_t id;	/* of DPDK */
+	uint16_t id;	/* handle */
+	uint16_t dev;	/* of DPDK */
 	uint16_t index; /* in sl_inet.port */
 	uint16_t mtu;
 	bool promiscuous;
@@ -83,6 +84,7 @@ struct inet_port {
 	struct rte_mempool *pool;
 	struct inet_wport *workers;
 
+	struct inet_port *next; /* (a) IN1; of the same DPDK port, with other tags */
 	uint32_t addr_count; /* (a) IN1; of places in addr that were ever used */
 	uint32_t count4;     /* (a) relaxed: of these, IPv4 */
 	struct inet_addr addr[SL_INET_ADDRS_MAX];
@@ -157,7 +159,10 @@ struct sl_inet {
 	const struct inet_fib *fib6;
 	uint32_t port_count; /* (a) IN1 */
 	struct inet_port *port[SL_INET_PORTS_MAX]; /* (c) once counted */
-	struct inet_port *by_id[RTE_MAX_ETHPORTS]; /* (a) IN1 */
+	/* (a) IN1; by DPDK port: the first one, whose handle that is, */
+	struct inet_port *by_id[RTE_MAX_ETHPORTS];
+	/* and the one without tags, if there is one, else the first: all others follow by next. */
+	struct inet_port *by_dev[RTE_MAX_ETHPORTS];
 };
 
 /* Packets whose first lines are being fetched while one is parsed. */

@@ -173,6 +173,16 @@ inet_timers_port(struct sl_inet *inet, uint16_t worker, struct inet_port *port, 
 }
 
 void
+inet_timers_dev(struct sl_inet *inet, uint16_t worker, struct inet_port *port, uint64_t now_ns)
+{
+	do {
+		if (now_ns >= sl_load_relaxed(&port->tick_ns))
+			inet_timers_port(inet, worker, port, now_ns);
+		port = sl_load_acquire(&port->next); /* IN1 */
+	} while (port != NULL);
+}
+
+void
 inet_addr_conflict(struct sl_inet *inet, struct inet_addr *a)
 {
 	rte_spinlock_lock(&inet->neigh->lock);

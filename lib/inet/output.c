@@ -28,7 +28,7 @@ prepare(struct inet_worker *w, const struct inet_port *port, struct inet_wport *
 	uint16_t good = 0;
 
 	for (;;) {
-		good = (uint16_t)(good + rte_eth_tx_prepare(port->id, wport->queue, tx + good,
+		good = (uint16_t)(good + rte_eth_tx_prepare(port->dev, wport->queue, tx + good,
 						 (uint16_t)(n - good)));
 		if (good >= n)
 			return n;
@@ -49,7 +49,7 @@ flush(struct inet_worker *w, const struct inet_port *port, struct inet_wport *wp
 		n = prepare(w, port, wport, n);
 	do {
 		k = rte_eth_tx_burst(
-			port->id, wport->queue, wport->tx + sent, (uint16_t)(n - sent));
+			port->dev, wport->queue, wport->tx + sent, (uint16_t)(n - sent));
 		sent = (uint16_t)(sent + k);
 	} while (k > 0 && sent < n);
 	inet_count(w, SL_TX_SENT, sent);
@@ -62,13 +62,17 @@ flush(struct inet_worker *w, const struct inet_port *port, struct inet_wport *wp
 void
 sl_inet_flush(struct sl_inet *inet, uint16_t worker, uint16_t port_id, uint16_t queue)
 {
-	struct inet_port *port = sl_load_acquire(&inet->by_id[port_id]); /* IN1 */
-	struct inet_wport *wport = &port->workers[worker];
+	struct inet_port *port = sl_load_acquire(&inet->by_dev[port_id]); /* IN1 */
 
-	wport->queue = queue;
-	wport->has_queue = true;
-	if (wport->tx_count > 0)
-		flush(&inet->worker[worker], port, wport);
+	do {
+		struct inet_wport *wport = &port->workers[worker];
+
+		wport->queue = queue;
+		wport->has_queue = true;
+		if (wport->tx_count > 0)
+			flush(&inet->worker[worker], port, wport);
+		port = sl_load_acquire(&port->next); /* IN1 */
+	} while (SL_UNLIKELY(port != NULL));
 }
 
 static void

@@ -12,6 +12,8 @@
 #include "table.h"
 
 #define VLAN_ID_MAX 4094u
+/* Handles from here on have the index of the port; below, the number of the DPDK port. */
+#define HANDLE_INDEX 0x8000u
 
 bool
 inet_prefix_match(const struct sl_addr *a, const struct sl_addr *b, uint8_t prefix)
@@ -126,7 +128,7 @@ port_init(struct inet_port *port, const struct sl_inet_port_conf *conf, uint16_t
 	struct rte_eth_conf dev_conf;
 	int ret;
 
-	port->id = conf->port_id;
+	port->dev = conf->port_id;
 	port->pool = conf->pool;
 	port->promiscuous = conf->promiscuous;
 	port->any_dst = conf->any_dst;
@@ -134,13 +136,13 @@ port_init(struct inet_port *port, const struct sl_inet_port_conf *conf, uint16_t
 		port->vids[port->vids_count++] = conf->svlan;
 	if (conf->vlan != 0)
 		port->vids[port->vids_count++] = conf->vlan;
-	ret = rte_eth_macaddr_get(port->id, &port->mac);
+	ret = rte_eth_macaddr_get(port->dev, &port->mac);
 	if (ret == 0)
-		ret = rte_eth_dev_get_mtu(port->id, &port->mtu);
+		ret = rte_eth_dev_get_mtu(port->dev, &port->mtu);
 	if (ret == 0)
-		ret = rte_eth_dev_info_get(port->id, &info);
+		ret = rte_eth_dev_info_get(port->dev, &info);
 	if (ret == 0)
-		ret = rte_eth_dev_conf_get(port->id, &dev_conf);
+		ret = rte_eth_dev_conf_get(port->dev, &dev_conf);
 	if (ret != 0)
 		return ret;
 	port->tx_udp_cksum = (dev_conf.txmode.offloads & RTE_ETH_TX_OFFLOAD_UDP_CKSUM) != 0;
@@ -172,7 +174,65 @@ inet_port_free(struct inet_port *port, uint16_t workers)
 struct inet_port *
 inet_port_find(const struct sl_inet *inet, uint16_t handle)
 {
-	return handle < RTE_MAX_ETHPORTS ? sl_load_acquire(&inet->by_id[handle]) : NULL; /* IN1 */
+	uint16_t index = handle & (HANDLE_INDEX - 1);
+
+	if (handle < HANDLE_INDEX)
+		return handle < RTE_MAX_ETHPORTS ? sl_load_acquire(&inet->by_id[handle]) /* IN1 */
+						 : NULL;
+	if (index >= sl_load_acquire(&inet->port_count)) /* IN1 */
+		return NULL;
+	return inet->port[index]->id == handle ? inet->port[index] : NULL;
+}
+
+/* The one that has these tags of a DPDK port; NULL for none. */
+static struct inet_port *
+find_tagged(const struct sl_inet *inet, uint16_t dev, uint16_t svlan, uint16_t vlan)
+{
+	for (uint32_t i = 0; i < inet->port_count; i++) {
+		struct inet_port *port = inet->port[i];
+		uint16_t outer = port->vids_count == 2 ? port->vids[0] : 0;
+		uint16_t inner = port->vids_count != 0 ? port->vids[port->vids_count - 1] : 0;
+
+		if (port->dev == dev && outer == svlan && inner == vlan)
+			return port;
+	}
+	return NULL;
+}
+
+int
+sl_inet_port_find(const struct sl_inet *inet, uint16_t port_id, uint16_t svlan, uint16_t vlan,
+	uint16_t *handle)
+{
+	struct inet_port *port;
+
+	inet_table_read(inet);
+	port = find_tagged(inet, port_id, svlan, vlan);
+	inet_table_unlock(inet);
+	if (port == NULL)
+		return -ENODEV;
+	*handle = port->id;
+	return 0;
+}
+
+/* Let workers see it: they start to look at the one without tags. */
+static void
+publish(struct sl_inet *inet, struct inet_port *port)
+{
+	struct inet_port *first = inet->by_dev[port->dev];
+
+	port->index = (uint16_t)inet->port_count;
+	port->id = first == NULL ? port->dev : (uint16_t)(HANDLE_INDEX | port->index);
+	inet->port[port->index] = port;
+	sl_store_release(&inet->port_count, inet->port_count + 1u); /* IN1 */
+	if (first == NULL)
+		sl_store_release(&inet->by_id[port->dev], port); /* IN1 */
+	if (first != NULL && port->vids_count != 0) {
+		port->next = first->next;
+		sl_store_release(&first->next, port); /* IN1 */
+	} else {
+		port->next = first;
+		sl_store_release(&inet->by_dev[port->dev], port); /* IN1 */
+	}
 }
 
 static int
@@ -188,7 +248,7 @@ port_add_locked(struct sl_inet *inet, const struct sl_inet_port_conf *conf)
 		return -EINVAL;
 	if (!rte_eth_dev_is_valid_port(conf->port_id))
 		return -ENODEV;
-	if (inet->by_id[conf->port_id] != NULL)
+	if (find_tagged(inet, conf->port_id, conf->svlan, conf->vlan) != NULL)
 		return -EEXIST;
 	if (inet->port_count == SL_INET_PORTS_MAX)
 		return -ENOSPC;
@@ -200,10 +260,7 @@ port_add_locked(struct sl_inet *inet, const struct sl_inet_port_conf *conf)
 		inet_port_free(port, inet->workers);
 		return ret;
 	}
-	inet->port[inet->port_count] = port;
-	port->index = (uint16_t)inet->port_count;
-	sl_store_release(&inet->by_id[port->id], port);		    /* IN1 */
-	sl_store_release(&inet->port_count, inet->port_count + 1u); /* IN1 */
+	publish(inet, port);
 	addr = link_local(&port->mac);
 	return inet_addr_add_locked(inet, port, &addr, 64);
 }

@@ -10,7 +10,7 @@
 uint16_t
 sl_inet_poll(struct sl_inet *inet, uint16_t worker, uint16_t port_id, uint16_t queue)
 {
-	struct inet_port *port = sl_load_acquire(&inet->by_id[port_id]); /* IN1 */
+	struct inet_port *port = sl_load_acquire(&inet->by_dev[port_id]); /* IN1 */
 	struct inet_worker *w = &inet->worker[worker];
 	struct rte_mbuf *pkts[SL_INET_BURST + INET_AHEAD];
 	uint16_t n;
@@ -25,7 +25,7 @@ sl_inet_poll(struct sl_inet *inet, uint16_t worker, uint16_t port_id, uint16_t q
 		inet_input(inet, worker, port, pkts, n);
 	}
 	if (SL_UNLIKELY(w->now_ns >= sl_load_relaxed(&port->tick_ns)))
-		inet_timers_port(inet, worker, port, w->now_ns);
+		inet_timers_dev(inet, worker, port, w->now_ns);
 	if (SL_UNLIKELY(w->now_ns >= w->reasm_due_ns))
 		inet_reasm_expire(w);
 	sl_inet_flush(inet, worker, port_id, queue);
@@ -37,7 +37,7 @@ void
 sl_inet_input_burst(
 	struct sl_inet *inet, uint16_t worker, uint16_t port_id, struct rte_mbuf **pkts, uint16_t n)
 {
-	struct inet_port *port = sl_load_acquire(&inet->by_id[port_id]); /* IN1 */
+	struct inet_port *port = sl_load_acquire(&inet->by_dev[port_id]); /* IN1 */
 	struct inet_worker *w = &inet->worker[worker];
 	struct rte_mbuf *own[SL_INET_BURST + INET_AHEAD];
 

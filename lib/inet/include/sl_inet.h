@@ -9,7 +9,8 @@
  * The network layer on lcores: Ethernet, VLAN, ARP, neighbour discovery, IPv4, IPv6, ICMP and the
  * UDP header, in bursts.
  *
- * A *stack* (struct sl_inet) has *ports* (DPDK ports with addresses) and *workers*. A worker is an
+ * A *stack* (struct sl_inet) has *ports* (with addresses) and *workers*. A port is what a DPDK port
+ * has without tags, or with those of one VLAN; its *handle* names it in calls. A worker is an
  * lcore, or any thread, with an index below conf.workers; it alone polls its (port, queue) pairs.
  * A *neighbour* is a next hop on the link with its MAC address.
  *
@@ -34,7 +35,8 @@ struct rte_mempool;
 SL_BEGIN_DECLS
 
 #define SL_INET_WORKERS_MAX 128
-#define SL_INET_PORTS_MAX 32
+/** Ports of a stack, those of VLANs included. */
+#define SL_INET_PORTS_MAX 64
 /** Addresses of one port, the link-local one included. */
 #define SL_INET_ADDRS_MAX 16
 /** Most packets that one poll receives. */
@@ -89,7 +91,7 @@ struct sl_inet_conf {
 };
 
 struct sl_inet_port_conf {
-	uint16_t port_id;         /**< a configured, started DPDK port */
+	uint16_t port_id;         /**< a configured, started DPDK port; may be added once for each VLAN */
 	struct rte_mempool *pool; /**< packets of the stack's own (ARP, ND, ICMP errors) */
 	uint16_t svlan;           /**< outer VLAN id (802.1ad) that the port is in; 0 for none */
 	uint16_t vlan;            /**< VLAN id (802.1Q) that the port is in; 0 for untagged */
@@ -120,7 +122,7 @@ struct sl_inet_udp_ops {
 	 * Take verified datagrams.
 	 *
 	 * @param d        descriptors; d[i].buf is an mbuf whose data is the payload, len bytes; truesize,
-	 *                 addresses, ports, ttl, tos and port are set; aux is the address of the
+	 *                 addresses, ports, ttl, tos and port (its handle) are set; aux is the address of the
 	 *                 payload, or 0 if it lies in several segments
 	 * @param n        1..SL_INET_BURST
 	 * @param outcome  to be set for each i: SL_RX_UDP_QUEUED means the mbuf was taken, any other
@@ -148,11 +150,27 @@ void sl_inet_destroy(struct sl_inet *inet);
 /**
  * Add a port. Its link-local IPv6 address is made from its MAC address and checked for duplicates.
  *
- * @return   0; -ENODEV when DPDK has no such port; -EEXIST; -ENOSPC beyond SL_INET_PORTS_MAX;
- *           -EINVAL for a VLAN id above 4094 or svlan without vlan
- * Caller: control path, before the first poll of that port.
+ * A DPDK port may be added once without a VLAN and once for each VLAN: frames go to the port whose
+ * tags they carry, and to nobody else. Each is a port of its own, with addresses, routes, neighbours and
+ * settings of its own. The handle of the first one is the number of the DPDK port; sl_inet_port_find
+ * says those of the others.
+ *
+ * @return   0; -ENODEV when DPDK has no such port; -EEXIST with these tags; -ENOSPC beyond
+ *           SL_INET_PORTS_MAX; -EINVAL for a VLAN id above 4094 or svlan without vlan; -ENOMEM, -EBUSY
+ *           as for sl_inet_route_add: the port is there then, without a link-local address
+ * Caller: control path; the first one of a DPDK port before the first poll of that.
  */
 int sl_inet_port_add(struct sl_inet *inet, const struct sl_inet_port_conf *conf) SL_MUST_CHECK;
+
+/**
+ * Find the port that a DPDK port has with these tags (0 for none).
+ *
+ * @param handle   set on success
+ * @return         0; -ENODEV
+ * Caller: any thread; may wait for a control call.
+ */
+int sl_inet_port_find(const struct sl_inet *inet, uint16_t port_id, uint16_t svlan, uint16_t vlan,
+	uint16_t *handle) SL_MUST_CHECK;
 
 /**
  * Give a port an address. IPv4 is announced (gratuitous ARP) and usable at once; IPv6 is usable when
@@ -198,6 +216,7 @@ void sl_inet_set_udp(struct sl_inet *inet, const struct sl_inet_udp_ops *ops, vo
  * report a quiescent state.
  *
  * @param worker   this thread's index
+ * @param port_id  DPDK port, whose tags say which of the stack's ports a packet is for
  * @param queue    receive and transmit queue of the port that belong to this worker
  * @return         packets received
  * Caller: the worker; never blocks.
@@ -205,7 +224,7 @@ void sl_inet_set_udp(struct sl_inet *inet, const struct sl_inet_udp_ops *ops, vo
 uint16_t sl_inet_poll(struct sl_inet *inet, uint16_t worker, uint16_t port_id, uint16_t queue);
 
 /**
- * Process packets as if the port had just received them.
+ * Process packets as if the DPDK port had just received them.
  *
  * @param pkts   owned by the stack afterwards
  * @param n      0..SL_INET_BURST
@@ -242,7 +261,7 @@ int sl_inet_source(const struct sl_inet *inet, const struct sl_addr *dst, struct
 int sl_inet_worker_source(struct sl_inet *inet, uint16_t worker, const struct sl_addr *dst,
 	struct sl_addr *src) SL_MUST_CHECK;
 
-/** Hand what is queued for transmit to the port. Caller: the worker. */
+/** Hand what is queued for transmit to the DPDK port, with whatever tags. Caller: the worker. */
 void sl_inet_flush(struct sl_inet *inet, uint16_t worker, uint16_t port_id, uint16_t queue);
 
 /** Run ARP, ND, DAD and ageing timers that are due. sl_inet_poll does it. Caller: the worker. */
