@@ -193,7 +193,7 @@ struct inet_rx {
 	bool losses;			/* counts holds something */
 	uint64_t in_head;  /* bit i: datagram i's headers are in head[i], else before its payload */
 	uint64_t l2_group; /* bit i: datagram i came in a group frame */
-	uint16_t counts[SL_OUTCOME_COUNT];
+	uint8_t counts[SL_OUTCOME_COUNT]; /* a burst has no more packets than fit */
 	/* Valid where in_head says so: offset of the IP header in the frame, and network headers.
 	 */
 	uint16_t l2_len[SL_INET_BURST];
