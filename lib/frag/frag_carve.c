@@ -310,9 +310,15 @@ sl_frag_put(struct sl_frag *f, const struct sl_frag_slice *slice)
 }
 
 void
-sl_frag_waste(struct sl_frag *f, const struct sl_frag_slice *slice)
+frag_count_waste(struct sl_frag *f, const struct sl_frag_slice *slice)
 {
 	sl_fetch_add_relaxed(&f->chunk[slice->chunk].wasted, slice->size);
 	sl_fetch_add_relaxed(&f->rest->wasted, (uint64_t)slice->size);
+}
+
+void
+sl_frag_waste(struct sl_frag *f, const struct sl_frag_slice *slice)
+{
+	frag_count_waste(f, slice);
 	sl_frag_put(f, slice);
 }

@@ -6,6 +6,7 @@
 #include <rte_eal.h>
 #include <rte_malloc.h>
 #include <rte_memory.h>
+#include <rte_prefetch.h>
 
 #include "frag_priv.h"
 #include "sl_frag_mbuf.h"
@@ -42,11 +43,14 @@ sl_frag_mbuf_bind(struct sl_frag *f)
 	for (uint32_t i = 0; i < f->chunks; i++) {
 		struct frag_chunk *k = &f->chunk[i];
 
-		k->iova = chunk_iova(f->memory + (size_t)i * f->chunk_size, f->chunk_size);
+		const uint8_t *start = f->memory + (size_t)i * f->chunk_size;
+		rte_iova_t iova = chunk_iova(start, f->chunk_size);
+
 		/* Without hugepages there are no I/O addresses at all, and no device to use them.
 		 */
-		if (k->iova == RTE_BAD_IOVA && rte_eal_has_hugepages())
+		if (iova == RTE_BAD_IOVA && rte_eal_has_hugepages())
 			return -ENOTSUP;
+		k->iova_shift = iova - (uintptr_t)start;
 		k->shared.free_cb = chunk_free;
 		k->shared.fcb_opaque = k;
 	}
@@ -54,16 +58,35 @@ sl_frag_mbuf_bind(struct sl_frag *f)
 }
 
 void
-sl_frag_mbuf_attach(struct sl_frag *f, const struct sl_frag_slice *slice, struct rte_mbuf *m,
-	uint16_t headroom, uint16_t len)
+sl_frag_mbuf_attach_bulk(struct sl_frag *f, const struct sl_frag_slice *slice, struct rte_mbuf **m,
+	const uint32_t *size, uint16_t n, uint16_t headroom, uint16_t port)
 {
-	struct frag_chunk *k = &f->chunk[slice->chunk];
-	size_t offset = (size_t)(slice->addr - f->memory) - (size_t)slice->chunk * f->chunk_size;
-	uint16_t size = (uint16_t)RTE_MIN(slice->size, (uint32_t)UINT16_MAX);
+	for (uint16_t i = 0; i < n; i++) {
+		struct frag_chunk *k = &f->chunk[slice[i].chunk];
+		struct rte_mbuf *p = m[i];
 
-	SL_DEBUG_ASSERT((uint32_t)headroom + len <= size);
-	rte_pktmbuf_attach_extbuf(m, slice->addr, k->iova + offset, size, &k->shared);
-	m->data_off = headroom;
-	m->data_len = len;
-	m->pkt_len = len;
+		SL_DEBUG_ASSERT(headroom <= size[i] && size[i] <= slice[i].size);
+		SL_DEBUG_ASSERT(rte_mbuf_refcnt_read(p) == 1 && p->nb_segs == 1 && p->next == NULL);
+		rte_prefetch0_write(slice[i].addr + headroom);
+		p->buf_addr = slice[i].addr;
+		rte_mbuf_iova_set(p, (uintptr_t)slice[i].addr + k->iova_shift);
+		p->data_off = headroom;
+		p->port = port;
+		p->ol_flags = RTE_MBUF_F_EXTERNAL;
+		p->packet_type = 0;
+		p->pkt_len = size[i] - headroom;
+		p->data_len = (uint16_t)(size[i] - headroom);
+		p->vlan_tci = 0;
+		p->vlan_tci_outer = 0;
+		p->buf_len = (uint16_t)RTE_MIN(slice[i].size, (uint32_t)UINT16_MAX);
+		p->tx_offload = 0;
+		p->shinfo = &k->shared;
+	}
+}
+
+void
+sl_frag_mbuf_waste(struct sl_frag *f, const struct sl_frag_slice *slice, struct rte_mbuf *m)
+{
+	frag_count_waste(f, slice);
+	rte_pktmbuf_free(m);
 }

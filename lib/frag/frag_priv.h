@@ -28,7 +28,7 @@ struct frag_chunk {
 	 * the start of the line. */
 	struct rte_mbuf_ext_shared_info shared SL_CACHE_ALIGNED;
 	struct sl_frag *frag; /* (c) */
-	uint64_t iova;	      /* (c) of the first byte, after sl_frag_mbuf_bind */
+	uint64_t iova_shift;  /* (c) from an address to its I/O address, after sl_frag_mbuf_bind */
 	uint32_t next;	      /* list link: index + 1, 0: last */
 	uint32_t home;	      /* cursor that took it last */
 	uint32_t carved;      /* bytes, set at retirement */
@@ -124,6 +124,9 @@ void frag_retire(struct sl_frag *f, struct sl_frag_cursor *c);
 
 /** The last reference of a retired chunk has gone. Any thread; f may be gone afterwards. */
 void frag_chunk_back(struct frag_chunk *k);
+
+/** Count a slice as wasted, before it is put. */
+void frag_count_waste(struct sl_frag *f, const struct sl_frag_slice *slice);
 
 /** Free everything (FR3: the last one out calls it). */
 void frag_free_all(struct sl_frag *f);

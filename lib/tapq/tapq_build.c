@@ -40,6 +40,8 @@ struct build {
 	uint16_t had;
 	uint16_t used;
 	uint16_t built;
+	uint32_t small_span; /* from the shortest frame to the longest one that is built on a slice
+			      */
 	uint64_t bytes;
 	uint8_t plan[SL_TAPQ_BURST_MAX];
 	uint16_t first[SL_TAPQ_BURST_MAX]; /* span */
@@ -61,16 +63,18 @@ plan(struct build *b, const struct sl_vring_chain *c)
 {
 	uint32_t len = c->readable_len - b->r->header;
 
+	/* Most. Without a whole header, len is huge. */
+	if (SL_LIKELY(len - RTE_ETHER_HDR_LEN <= b->small_span)) {
+		b->size[b->wanted++] = b->q->conf.headroom + len;
+		return PLAN_SMALL;
+	}
 	if (c->readable_len <= b->r->header)
 		return SL_TAPQ_NO_HEADER;
 	if (len < RTE_ETHER_HDR_LEN)
 		return SL_TAPQ_SHORT;
 	if (len > SL_TAPQ_FRAME_MAX)
 		return SL_TAPQ_TOO_LONG;
-	if (b->q->conf.headroom + len > b->q->conf.share)
-		return PLAN_LARGE;
-	b->size[b->wanted++] = b->q->conf.headroom + len;
-	return PLAN_SMALL;
+	return PLAN_LARGE;
 }
 
 static void
@@ -79,10 +83,11 @@ gather_plain(struct build *b, uint16_t n)
 	struct sl_vring_chain *c = &b->chain[b->chains];
 	struct sl_vring_span *span = &b->span[b->spans];
 	uint16_t got = sl_vring_pop_plain(b->r->ring, b->r->mem, c, span, n);
+	uint32_t skip = b->r->bare ? b->r->header : 0;
 
 	for (uint16_t i = 0; i < got; i++) {
-		rte_prefetch0(span[i].addr);
-		rte_prefetch0(span[i].addr + SL_CACHE_LINE);
+		rte_prefetch0(span[i].addr + skip);
+		rte_prefetch0(span[i].addr + RTE_MIN(span[i].len, skip + SL_CACHE_LINE) - 1);
 		b->first[b->chains + i] = (uint16_t)(b->spans + i);
 		b->plan[b->chains + i] = plan(b, &c[i]);
 	}
@@ -129,18 +134,18 @@ supply(struct build *b)
 	uint16_t n = b->wanted;
 
 	while (n > 0 &&
-		SL_UNLIKELY(rte_pktmbuf_alloc_bulk(b->q->conf.headers, b->header, n) != 0)) {
+		SL_UNLIKELY(rte_mempool_get_bulk(b->q->conf.headers, (void **)b->header, n) != 0)) {
 		sl_counter_add(&stats_of(b)->no_mbuf, 1);
 		n /= 2;
 	}
 	b->had = n;
 	if (n > 0)
 		b->had = sl_frag_carve_burst(b->q->conf.frag, b->worker, b->size, n, b->slice);
-	for (uint16_t i = 0; i < b->had; i++)
-		rte_prefetch0_write(b->slice[i].addr + b->q->conf.headroom);
+	sl_frag_mbuf_attach_bulk(b->q->conf.frag, b->slice, b->header, b->size, b->had,
+		b->q->conf.headroom, b->r->port);
 	if (SL_UNLIKELY(b->had < n)) {
 		sl_counter_add(&stats_of(b)->no_frag, 1);
-		rte_pktmbuf_free_bulk(b->header + b->had, n - b->had);
+		rte_mempool_put_bulk(b->q->conf.headers, (void **)b->header + b->had, n - b->had);
 	}
 }
 
@@ -162,16 +167,14 @@ copy_frame(const struct build *b, const struct sl_vring_span *span, uint16_t n, 
 static struct rte_mbuf *
 fill_small(struct build *b, uint16_t i, uint32_t len)
 {
-	const struct sl_frag_slice *slice = &b->slice[b->used];
-	uint16_t headroom = b->q->conf.headroom;
 	struct rte_mbuf *m;
 
 	if (SL_UNLIKELY(b->used == b->had))
 		return NULL;
 	/* Outside the allocator's lock: these bytes are this packet's, whoever carves meanwhile. */
-	copy_frame(b, &b->span[b->first[i]], b->chain[i].readable, slice->addr + headroom, len);
 	m = b->header[b->used++];
-	sl_frag_mbuf_attach(b->q->conf.frag, slice, m, headroom, (uint16_t)len);
+	copy_frame(b, &b->span[b->first[i]], b->chain[i].readable, rte_pktmbuf_mtod(m, uint8_t *),
+		len);
 	return m;
 }
 
@@ -201,6 +204,7 @@ fill_large(struct build *b, uint16_t i, uint32_t len)
 		done += piece;
 	}
 	first->pkt_len = len;
+	first->port = b->r->port;
 	return first;
 }
 
@@ -230,6 +234,17 @@ copy_header(const struct build *b, const struct sl_vring_span *span, uint16_t n,
 	sl_snapshot_barrier();
 }
 
+/* Does a header that lies in one piece ask for anything? Only a first look: whoever acts on it
+ * reads it once, in copy_header. */
+static inline bool
+header_speaks(const uint8_t *header)
+{
+	struct sl_tapq_vnet_hdr hdr;
+
+	memcpy(&hdr, header, SL_TAPQ_VNET_SHORT);
+	return (hdr.flags | hdr.gso_type | hdr.hdr_len) != 0;
+}
+
 /* Chain i; false when it has to stay where it was. */
 static bool
 fill(struct build *b, uint16_t i, struct rte_mbuf **m)
@@ -243,7 +258,8 @@ fill(struct build *b, uint16_t i, struct rte_mbuf **m)
 		sl_counter_add(&stats_of(b)->outcomes[o], 1);
 		return true;
 	}
-	copy_header(b, &b->span[b->first[i]], b->chain[i].readable, &hdr);
+	if (!b->r->bare)
+		copy_header(b, &b->span[b->first[i]], b->chain[i].readable, &hdr);
 	packet =
 		SL_LIKELY(b->plan[i] == PLAN_SMALL) ? fill_small(b, i, len) : fill_large(b, i, len);
 	if (SL_UNLIKELY(packet == NULL))
@@ -256,10 +272,36 @@ fill(struct build *b, uint16_t i, struct rte_mbuf **m)
 		rte_pktmbuf_free(packet);
 		return true;
 	}
-	packet->port = b->r->port;
 	m[b->built++] = packet;
 	b->bytes += len;
 	return true;
+}
+
+/* The usual burst: small frames alone, each in one piece, whose headers say nothing. Returns how
+ * many were done from the front; the general path goes on from there. */
+static uint16_t
+fill_plain(struct build *b, struct rte_mbuf **m)
+{
+	uint32_t header = b->r->header, headroom = b->q->conf.headroom;
+	uint64_t bytes = 0;
+	uint16_t i;
+
+	if (b->wanted != b->chains || b->spans != b->chains)
+		return 0;
+	for (i = 0; i < b->had; i++) {
+		const uint8_t *from = b->span[i].addr;
+		uint32_t len = b->size[i] - headroom;
+
+		if (!b->r->bare && header_speaks(from))
+			break;
+		rte_memcpy(rte_pktmbuf_mtod(b->header[i], uint8_t *), from + header, len);
+		m[i] = b->header[i];
+		bytes += len;
+	}
+	b->used = i;
+	b->built = i;
+	b->bytes = bytes;
+	return i;
 }
 
 /* From chain i on nothing could be filled: those chains stay where they were. */
@@ -274,8 +316,7 @@ settle(struct build *b, uint16_t i)
 		sl_vring_rewind(b->r->ring, b->chains - i, slots);
 	/* What was had for chains behind one that could not be filled. */
 	for (uint16_t k = b->used; k < b->had; k++) {
-		sl_frag_waste(b->q->conf.frag, &b->slice[k]);
-		rte_pktmbuf_free(b->header[k]);
+		sl_frag_mbuf_waste(b->q->conf.frag, &b->slice[k], b->header[k]);
 	}
 	sl_counter_add(&stats_of(b)->outcomes[SL_TAPQ_BUILT], b->built);
 	sl_counter_add(&stats_of(b)->small, b->used);
@@ -294,11 +335,13 @@ sl_tapq_build_burst(struct sl_tapq *q, uint32_t worker, const struct sl_tapq_rin
 	b.q = q;
 	b.r = r;
 	b.worker = worker;
+	b.small_span = q->conf.share - q->conf.headroom - RTE_ETHER_HDR_LEN;
 	b.chains = b.spans = b.wanted = b.had = b.used = b.built = 0;
 	b.bytes = 0;
 	gather(&b, (uint16_t)RTE_MIN((uint32_t)n, SL_TAPQ_BURST_MAX));
 	supply(&b);
-	for (i = 0; i < b.chains && fill(&b, i, m); i++)
+	i = fill_plain(&b, m);
+	for (; i < b.chains && fill(&b, i, m); i++)
 		;
 	sl_vring_push_unused(r->ring, b.chain, i);
 	settle(&b, i);

@@ -18,13 +18,15 @@ static struct rte_mempool *headers;
 static struct rte_mbuf *
 packet(struct sl_frag *f, uint16_t headroom, uint16_t len, uint8_t fill)
 {
-	struct rte_mbuf *m = rte_pktmbuf_alloc(headers);
+	uint32_t size = (uint32_t)headroom + len;
 	struct sl_frag_slice s;
+	struct rte_mbuf *m;
 
-	REQUIRE(m != NULL);
-	REQUIRE(sl_frag_carve(f, 0, (uint32_t)headroom + len, &s) == 0);
+	REQUIRE(rte_mempool_get(headers, (void **)&m) == 0);
+	REQUIRE(sl_frag_carve(f, 0, size, &s) == 0);
 	memset(s.addr + headroom, fill, len);
-	sl_frag_mbuf_attach(f, &s, m, headroom, len);
+	sl_frag_mbuf_attach_bulk(f, &s, &m, &size, 1, headroom, 3);
+	CHECK_EQ(m->port, 3);
 	return m;
 }
 

@@ -82,7 +82,8 @@ static void
 every_drop_has_a_name(void)
 {
 	struct sl_tapq *q = tapq_open(SL_FRAG_LOCK, 1, 8, 0);
-	struct sl_tapq_vnet_hdr good = {0}, lie = {SL_TAPQ_VNET_NEEDS_CSUM, 0, 0, 0, 65535, 65535, 0};
+	struct sl_tapq_vnet_hdr good = {0},
+				lie = {SL_TAPQ_VNET_NEEDS_CSUM, 0, 0, 0, 65535, 65535, 0};
 	struct rte_mbuf *m[8];
 	struct sl_tapq_ring r;
 	struct sl_tapq_stats s;
@@ -144,7 +145,8 @@ header_to_flags(void)
 {
 	struct sl_tapq *q = tapq_open(SL_FRAG_LOCK, 1, 8, 0);
 	uint8_t b[4096];
-	struct sl_tapq_vnet_hdr h = {SL_TAPQ_VNET_NEEDS_CSUM, SL_TAPQ_VNET_GSO_TCPV4, 54, 500, 34, 16, 0};
+	struct sl_tapq_vnet_hdr h = {
+		SL_TAPQ_VNET_NEEDS_CSUM, SL_TAPQ_VNET_GSO_TCPV4, 54, 500, 34, 16, 0};
 	struct rte_mbuf *m;
 	struct sl_tapq_ring r;
 	bool call = false;
@@ -250,6 +252,93 @@ shortages_lose_nothing(void)
 	CHECK_EQ(outcome(q, SL_TAPQ_BUILT), 31);
 	driver_close(&d);
 	tapq_close(q);
+}
+
+enum odd_kind { ODD_NONE, ODD_HEADER, ODD_LONG, ODD_SHORT, ODD_PIECES, ODD_KINDS };
+
+static void
+send_one(struct driver *d, uint32_t i, enum odd_kind kind, bool noise)
+{
+	struct sl_tapq_vnet_hdr h = {.flags = kind == ODD_HEADER ? SL_TAPQ_VNET_DATA_VALID : 0};
+	uint32_t len = kind == ODD_LONG ? 5000 : kind == ODD_SHORT ? 10 : 60 + i;
+	uint64_t at = BASE + 6000u * i;
+
+	if (noise)
+		memset(&h, 0xa5, sizeof(h));
+	if (kind == ODD_PIECES) {
+		driver_send(d, at, &h, frame + i, len);
+		return;
+	}
+	memcpy(driver_host(d, at), &h, sizeof(h));
+	memcpy(driver_host(d, at + sizeof(h)), frame + i, len);
+	driver_put(d, &(struct piece){at, (uint32_t)sizeof(h) + len, false}, 1);
+}
+
+static void
+check_one(const struct rte_mbuf *m, uint32_t i, enum odd_kind kind, bool bare)
+{
+	bool valid = (m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_GOOD;
+
+	CHECK(same(m, frame + i, kind == ODD_LONG ? 5000 : 60 + i));
+	CHECK_EQ(valid, kind == ODD_HEADER && !bare);
+	CHECK_EQ(m->port, 7);
+}
+
+/* Eight frames, of which the k-th is of another kind, in one burst, with slices for some of them:
+ * each in order, whole, and with its own flags. What a bare peer's headers hold does not matter. */
+static void
+run_mixed(bool packed, bool bare, uint32_t odd, enum odd_kind kind, bool scarce)
+{
+	struct sl_tapq *q = tapq_open(SL_FRAG_LOCK, 1, scarce ? 1 : 8, 0);
+	struct sl_frag_slice held;
+	struct rte_mbuf *m[8];
+	struct sl_tapq_ring r;
+	bool call = false;
+	struct driver d;
+	uint32_t i = 0;
+
+	/* Room for four slices is left: the first burst ends in the middle. */
+	if (scarce)
+		REQUIRE(sl_frag_carve(q->conf.frag, 0, q->conf.frag->chunk_size - 4 * 256, &held) ==
+			0);
+
+	driver_open(&d, packed, 64, 0);
+	r = ring_of(&d);
+	r.bare = bare;
+	r.port = 7;
+	for (uint32_t k = 0; k < 8; k++)
+		send_one(&d, k, k == odd ? kind : ODD_NONE, bare);
+	for (uint32_t turn = 0; i < 8 && turn < 8; turn++) {
+		uint16_t n = sl_tapq_build_burst(q, 0, &r, m, 8, &call);
+
+		for (uint16_t k = 0; k < n; k++, i++) {
+			i += i == odd && kind == ODD_SHORT;
+			check_one(m[k], i, i == odd ? kind : ODD_NONE, bare);
+		}
+		i += i == odd && i == 7 && kind == ODD_SHORT;
+		rte_pktmbuf_free_bulk(m, n);
+		CHECK(!scarce || turn > 0 || n < 7);
+		if (scarce && turn == 0)
+			sl_frag_put(q->conf.frag, &held);
+	}
+	CHECK_EQ(i, 8);
+	CHECK_EQ(outcome(q, SL_TAPQ_BUILT), kind == ODD_SHORT ? 7 : 8);
+	CHECK_EQ(outcome(q, SL_TAPQ_SHORT), kind == ODD_SHORT);
+	driver_close(&d);
+	tapq_close(q);
+}
+
+static void
+bursts_of_every_mix(void)
+{
+	for (int bits = 0; bits < 4; bits++) {
+		for (uint32_t odd = 0; odd < 8; odd++) {
+			for (int kind = 0; kind < ODD_KINDS; kind++) {
+				run_mixed(bits & 1, bits >> 1, odd, (enum odd_kind)kind, false);
+				run_mixed(bits & 1, bits >> 1, odd, (enum odd_kind)kind, true);
+			}
+		}
+	}
 }
 
 static struct rte_mbuf *
@@ -402,11 +491,13 @@ flags_to_header(void)
 	m->tso_segsz = 500;
 	m->ol_flags = RTE_MBUF_F_TX_TCP_SEG | RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM;
 	CHECK_EQ(sl_tapq_vnet_from_mbuf(m, SL_TAPQ_VNET_ACCEPT_CSUM, &h), -EOPNOTSUPP);
-	CHECK_EQ(sl_tapq_vnet_from_mbuf(m, SL_TAPQ_VNET_ACCEPT_CSUM | SL_TAPQ_VNET_ACCEPT_TSO4, &h), 0);
+	CHECK_EQ(sl_tapq_vnet_from_mbuf(m, SL_TAPQ_VNET_ACCEPT_CSUM | SL_TAPQ_VNET_ACCEPT_TSO4, &h),
+		0);
 	CHECK(h.flags == SL_TAPQ_VNET_NEEDS_CSUM && h.csum_start == 34 && h.csum_offset == 16);
 	CHECK(h.gso_type == SL_TAPQ_VNET_GSO_TCPV4 && h.gso_size == 500 && h.hdr_len == 54);
 	/* What we write is what we accept. */
-	CHECK_EQ(sl_tapq_vnet_check(&h, rte_pktmbuf_mtod(m, uint8_t *), m->data_len, len), SL_TAPQ_VNET_OK);
+	CHECK_EQ(sl_tapq_vnet_check(&h, rte_pktmbuf_mtod(m, uint8_t *), m->data_len, len),
+		SL_TAPQ_VNET_OK);
 	CHECK_EQ(rte_raw_cksum(rte_pktmbuf_mtod_offset(m, void *, 14), 20), 0xffff);
 	/* The peer cannot: complete here. */
 	m->ol_flags = RTE_MBUF_F_TX_TCP_CKSUM | RTE_MBUF_F_TX_IPV4;
@@ -430,6 +521,7 @@ main(void)
 	SL_TEST_RUN(header_to_flags);
 	SL_TEST_RUN(partial_sums_are_completed);
 	SL_TEST_RUN(shortages_lose_nothing);
+	SL_TEST_RUN(bursts_of_every_mix);
 	SL_TEST_RUN(packets_into_merged_buffers);
 	SL_TEST_RUN(no_room_and_never_room);
 	SL_TEST_RUN(spoilt_receive_buffers);

@@ -126,6 +126,11 @@ peer_accepts(uint64_t negotiated)
 	return accept;
 }
 
+/* What a driver must agree to before its headers may ask for anything. */
+#define PEER_OFFLOADS                                                                              \
+	(BIT(VIRTIO_NET_F_CSUM) | BIT(VIRTIO_NET_F_HOST_TSO4) | BIT(VIRTIO_NET_F_HOST_TSO6) |      \
+		BIT(VIRTIO_NET_F_HOST_ECN) | BIT(VIRTIO_NET_F_HOST_UFO))
+
 static void
 view_set(struct tapvu_ring *r, uint64_t negotiated)
 {
@@ -136,6 +141,7 @@ view_set(struct tapvu_ring *r, uint64_t negotiated)
 		.mem = &r->frontend->mem,
 		.header = merge || modern ? SL_TAPQ_VNET_LONG : SL_TAPQ_VNET_SHORT,
 		.mergeable = merge,
+		.bare = (negotiated & PEER_OFFLOADS) == 0,
 		.accept = peer_accepts(negotiated)};
 }
 

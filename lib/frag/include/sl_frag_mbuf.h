@@ -29,15 +29,21 @@ SL_BEGIN_DECLS
 int sl_frag_mbuf_bind(struct sl_frag *f) SL_MUST_CHECK;
 
 /**
- * Make a slice the data buffer of an mbuf. The mbuf's packet fields are the caller's to set.
+ * Make slices the data buffers of mbufs, one each, as packets of one segment without flags or
+ * offloads.
  *
- * @param m          just allocated, without a clone of its own buffer
- * @param headroom   bytes left free in front, at most slice->size
- * @param len        data bytes, headroom + len at most slice->size and 65535
- * Caller: the owner of slice and m; the slice belongs to m afterwards. Lock-free.
+ * @param m          as their pool keeps them (rte_mempool_get_bulk): all that a receiver looks at
+ * is set here
+ * @param size       bytes of headroom and data of each; at most its slice's size, and 65535
+ * @param headroom   bytes left free in front of each, at most the smallest size
+ * @param port       what the packets say that they came from
+ * Caller: the owner of slices and mbufs; each slice belongs to its mbuf afterwards. Lock-free.
  */
-void sl_frag_mbuf_attach(struct sl_frag *f, const struct sl_frag_slice *slice, struct rte_mbuf *m,
-	uint16_t headroom, uint16_t len);
+void sl_frag_mbuf_attach_bulk(struct sl_frag *f, const struct sl_frag_slice *slice,
+	struct rte_mbuf **m, const uint32_t *size, uint16_t n, uint16_t headroom, uint16_t port);
+
+/** Free an mbuf over a slice that was carved for nothing: as sl_frag_waste. */
+void sl_frag_mbuf_waste(struct sl_frag *f, const struct sl_frag_slice *slice, struct rte_mbuf *m);
 
 SL_END_DECLS
 

@@ -62,7 +62,7 @@ enum sl_tapq_outcome {
 /** A feeder's counters: (o) its own, read by anyone. */
 struct sl_tapq_stats {
 	uint64_t outcomes[SL_TAPQ_OUTCOME_COUNT]; /**< chains */
-	uint64_t vnet[SL_TAPQ_VNET_ERROR_COUNT];	  /**< SL_TAPQ_BAD_VNET by cause */
+	uint64_t vnet[SL_TAPQ_VNET_ERROR_COUNT];  /**< SL_TAPQ_BAD_VNET by cause */
 	uint64_t bytes;				  /**< of frames built */
 	uint64_t small;				  /**< frames on one slice */
 	uint64_t no_frag;			  /**< stops for want of a slice: nothing lost */
@@ -87,6 +87,8 @@ struct sl_tapq_ring {
 	uint32_t header; /**< SL_TAPQ_VNET_LONG or SL_TAPQ_VNET_SHORT */
 	bool mergeable;	 /**< a frame to the peer may take several chains */
 	bool complete;	 /**< compute partial checksums */
+	bool bare; /**< the peer agreed to no offload of its own: its headers say nothing, and are
+			not looked at */
 	uint32_t accept; /**< enum sl_tapq_vnet_accept */
 	uint16_t port;	 /**< what packets built from it say that they came from */
 };
