@@ -86,22 +86,26 @@ struct inet_reasm {
 	struct rte_ip_frag_death_row row;
 };
 
-/* The library tells on standard error how much memory it takes, at a level that is on by default.
- */
+/* The library tells on standard error how much memory it takes, at a level that is on by default,
+ * and in the name of the program (USER1) or, in later releases, its own. */
 static struct rte_ip_frag_tbl *
 joiner_create(void)
 {
-	int type = rte_log_register("lib.ip_frag"), level = -1;
+	int type[2] = {RTE_LOGTYPE_USER1, rte_log_register("lib.ip_frag")}, level[2] = {-1, -1};
 	struct rte_ip_frag_tbl *t;
 
-	if (type >= 0) {
-		level = rte_log_get_level((uint32_t)type);
-		rte_log_set_level((uint32_t)type, RTE_LOG_WARNING);
+	for (int i = 0; i < 2; i++) {
+		if (type[i] < 0)
+			continue;
+		level[i] = rte_log_get_level((uint32_t)type[i]);
+		rte_log_set_level((uint32_t)type[i], RTE_LOG_WARNING);
 	}
 	/* Its clock stands still: no entry of its is ever too old. */
 	t = rte_ip_frag_table_create(1, 1, 1, UINT64_MAX / 2, SOCKET_ID_ANY);
-	if (level >= 0)
-		rte_log_set_level((uint32_t)type, (uint32_t)level);
+	for (int i = 0; i < 2; i++) {
+		if (level[i] >= 0)
+			rte_log_set_level((uint32_t)type[i], (uint32_t)level[i]);
+	}
 	return t;
 }
 
