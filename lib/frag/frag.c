@@ -109,12 +109,11 @@ rest_init(struct sl_frag *f, const struct sl_frag_conf *conf)
 	rte_spinlock_init(&r->spin);
 	rte_spinlock_init(&r->stock_lock);
 	r->lock = conf->lock;
-	r->homes = f->mode == SL_FRAG_LOCK ? 1 : f->workers;
-	r->keep = RTE_MAX(1u, f->chunks / (2 * r->homes));
+	r->keep = RTE_MAX(1u, f->chunks / (2 * f->workers));
 	/* A chunk gives at most chunk_size / 64 slices, so the allocator's share stays above 0. The
 	 * rest of the 16 bits is for references that the users of mbufs add. */
 	r->bias = (uint16_t)(f->chunk_size / SL_CACHE_LINE + 1);
-	r->open = r->homes + 1;
+	r->open = f->workers + 1;
 	r->given = conf->memory;
 	r->memory_free = conf->memory_free;
 	r->memory_arg = conf->memory_arg;
@@ -164,18 +163,12 @@ sl_frag_create(const struct sl_frag_conf *conf, struct sl_frag **out)
 	return 0;
 }
 
-static struct sl_frag_cursor *
-home_cursor(struct sl_frag *f, uint32_t home)
-{
-	return f->mode == SL_FRAG_LOCK ? frag_shared_cursor(f) : &f->cursors[home];
-}
-
 /* From now on chunks are not listed, but counted out. */
 static void
 home_close(struct sl_frag *f, uint32_t i)
 {
 	struct frag_home *h = &f->home[i];
-	uint32_t out = home_cursor(f, i)->taken - sl_load_relaxed(&h->collected);
+	uint32_t out = f->cursors[i].taken - sl_load_relaxed(&h->collected);
 	uint64_t old = sl_load_relaxed(&h->head), now;
 
 	do {
@@ -192,10 +185,10 @@ sl_frag_destroy(struct sl_frag *f)
 {
 	if (f == NULL)
 		return;
-	for (uint32_t i = 0; i < f->rest->homes; i++) {
-		frag_retire(f, home_cursor(f, i));
+	for (uint32_t i = 0; i <= f->workers; i++)
+		frag_retire(f, &f->cursors[i]);
+	for (uint32_t i = 0; i < f->workers; i++)
 		home_close(f, i);
-	}
 	if (sl_fetch_sub_acq_rel(&f->rest->open, 1u) == 1) /* FR3 */
 		frag_free_all(f);
 }
@@ -218,7 +211,7 @@ sl_frag_stats(const struct sl_frag *f, uint32_t worker, struct sl_frag_stats *st
 	for (uint32_t i = 0; i <= f->workers; i++)
 		if (worker == UINT32_MAX || i == worker || i == f->workers)
 			stats_add(&f->cursors[i], stats);
-	for (uint32_t i = 0; i < f->rest->homes; i++)
+	for (uint32_t i = 0; i < f->workers; i++)
 		stats->returned += sl_load_relaxed(&f->home[i].returned);
 	stats->wasted = sl_load_relaxed(&f->rest->wasted);
 }
@@ -260,7 +253,7 @@ places_check(struct sl_frag *f, uint8_t *seen, uint64_t *in_flight)
 	for (uint32_t i = 0; i <= f->workers; i++)
 		if (!cursor_check(f, &f->cursors[i], seen, in_flight))
 			return false;
-	for (uint32_t i = 0; i < f->rest->homes; i++) {
+	for (uint32_t i = 0; i < f->workers; i++) {
 		uint64_t head = sl_load_acquire(&f->home[i].head); /* FR2 */
 
 		count = 0;

@@ -98,18 +98,35 @@ own_add(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t list, uint32_t n)
 	}
 }
 
+/* LOCK: half of another worker's own list, which the lock makes ours to touch. */
+static uint32_t
+own_steal_locked(struct sl_frag *f, uint32_t worker, uint32_t *n)
+{
+	struct sl_frag_cursor *from = &f->cursors[worker];
+	uint32_t list = from->own;
+
+	*n = (from->owned + 1) / 2;
+	from->own = list_cut(f, list, *n);
+	from->owned -= *n;
+	return list;
+}
+
 /* Fill the own list, from the nearest place that has anything. */
 static void
-own_fill(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t home)
+own_fill(struct sl_frag *f, struct sl_frag_cursor *own, uint32_t worker)
 {
 	uint32_t n, list = stock_take(f, &n);
 
-	for (uint32_t i = 1; list == 0 && i < f->rest->homes; i++) {
-		list = home_take(&f->home[(home + i) % f->rest->homes], &n);
+	for (uint32_t i = 1; list == 0 && i < f->workers; i++) {
+		uint32_t other = (worker + i) % f->workers;
+
+		list = home_take(&f->home[other], &n);
+		if (list == 0 && f->mode == SL_FRAG_LOCK)
+			list = own_steal_locked(f, other, &n);
 		if (list != 0)
-			sl_counter_add(&c->stolen, 1);
+			sl_counter_add(&own->stolen, 1);
 	}
-	own_add(f, c, list, n);
+	own_add(f, own, list, n);
 }
 
 static void
@@ -171,24 +188,25 @@ frag_chunk_back(struct frag_chunk *k)
 		frag_free_all(f);
 }
 
-/* Make a chunk current. */
+/* Make the first chunk of a worker's own list current. */
 static void
-cursor_start(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t home)
+cursor_start(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t worker)
 {
-	struct frag_chunk *k = chunk_of(f, c->own);
+	struct sl_frag_cursor *own = &f->cursors[worker];
+	struct frag_chunk *k = chunk_of(f, own->own);
 
 	SL_DEBUG_ASSERT(k->state == FRAG_FREE);
-	c->chunk = c->own - 1;
-	c->own = k->next;
-	c->owned--;
-	k->home = home;
+	c->chunk = own->own - 1;
+	own->own = k->next;
+	own->owned--;
+	own->taken++;
+	k->home = worker;
 	k->state = FRAG_CURRENT;
 	k->wasted = 0;
 	/* Nobody else knows the chunk yet, so a relaxed store sets the bias. */
 	sl_store_relaxed(&k->shared.refcnt, f->rest->bias);
 	c->base = f->memory + (size_t)c->chunk * f->chunk_size;
 	c->limit = f->chunk_size;
-	c->taken++;
 	sl_counter_add(&c->refills, 1);
 }
 
@@ -210,24 +228,27 @@ cursor_restart(struct sl_frag *f, struct sl_frag_cursor *c)
 	return true;
 }
 
+/* A chunk that `worker` had before, if there is one: its lines are then in that lcore's cache, also where
+ * all share a cursor. */
 static int
-refill(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t home)
+refill(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t worker)
 {
+	struct sl_frag_cursor *own = &f->cursors[worker];
 	uint32_t list, n;
 
 	if (cursor_restart(f, c))
 		return 0;
-	list = home_take(&f->home[home], &n);
-	own_add(f, c, list, n);
-	if (c->own == 0)
-		own_fill(f, c, home);
-	if (c->own == 0) {
+	list = home_take(&f->home[worker], &n);
+	own_add(f, own, list, n);
+	if (own->own == 0)
+		own_fill(f, own, worker);
+	if (own->own == 0) {
 		/* The current chunk stays: something smaller may still fit. */
 		sl_counter_add(&c->exhausted, 1);
 		return -ENOBUFS;
 	}
 	frag_retire(f, c);
-	cursor_start(f, c, home);
+	cursor_start(f, c, worker);
 	return 0;
 }
 
@@ -243,7 +264,7 @@ advance(const struct sl_frag *f, struct sl_frag_cursor *c, uint32_t size, struct
 }
 
 static int
-carve(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t home, uint32_t size,
+carve(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t worker, uint32_t size,
 	struct sl_frag_slice *out)
 {
 	if (size - 1 >= c->limit - c->offset) {
@@ -253,7 +274,7 @@ carve(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t home, uint32_t size,
 			return -EINVAL;
 		if (size > f->chunk_size)
 			return -EMSGSIZE;
-		ret = refill(f, c, home);
+		ret = refill(f, c, worker);
 		if (ret != 0)
 			return ret;
 	}
@@ -270,7 +291,7 @@ sl_frag_carve_slow(struct sl_frag *f, uint32_t worker, uint32_t size, struct sl_
 	if (f->mode != SL_FRAG_LOCK)
 		return carve(f, &f->cursors[worker], worker, size, out);
 	frag_lock(f, &me);
-	ret = carve(f, frag_shared_cursor(f), 0, size, out);
+	ret = carve(f, frag_shared_cursor(f), worker, size, out);
 	frag_unlock(f, &me);
 	return ret;
 }
@@ -281,7 +302,6 @@ sl_frag_carve_burst(struct sl_frag *f, uint32_t worker, const uint32_t *size, ui
 {
 	bool shared = f->mode == SL_FRAG_LOCK;
 	struct sl_frag_cursor *c = shared ? frag_shared_cursor(f) : &f->cursors[worker];
-	uint32_t home = shared ? 0 : worker;
 	rte_mcslock_t me;
 	uint16_t i = 0;
 
@@ -291,7 +311,7 @@ sl_frag_carve_burst(struct sl_frag *f, uint32_t worker, const uint32_t *size, ui
 	for (; i < n; i++) {
 		if (SL_LIKELY(size[i] - 1 < c->limit - c->offset))
 			advance(f, c, size[i], &out[i]);
-		else if (carve(f, c, home, size[i], &out[i]) != 0)
+		else if (carve(f, c, worker, size[i], &out[i]) != 0)
 			break;
 	}
 	if (shared)

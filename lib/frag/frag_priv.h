@@ -30,14 +30,14 @@ struct frag_chunk {
 	struct sl_frag *frag; /* (c) */
 	uint64_t iova_shift;  /* (c) from an address to its I/O address, after sl_frag_mbuf_bind */
 	uint32_t next;	      /* list link: index + 1, 0: last */
-	uint32_t home;	      /* cursor that took it last */
+	uint32_t home;	      /* worker that took it last */
 	uint32_t carved;      /* bytes, set at retirement */
 	uint32_t wasted;      /* (a) bytes; relaxed, ordered by the reference (FR1) */
 	enum frag_state state;
 };
 
 /*
- * Chunks that came back to one cursor: a list that any thread pushes to and that is only ever taken
+ * Chunks that came back to one worker: a list that any thread pushes to and that is only ever taken
  * whole, so that a link read before a push is still right after it (no ABA). One word says all:
  *
  *     open:     | 0 | count, 31 bits | index + 1 of the first, 32 bits |
@@ -64,7 +64,6 @@ struct frag_rest {
 
 	/* (c) */
 	enum sl_frag_lock lock SL_CACHE_ALIGNED;
-	uint32_t homes;
 	uint32_t keep; /* chunks that an own list may hold; of more, half go to the stock */
 	uint16_t bias;
 	bool on_node; /* memory comes from libnuma */

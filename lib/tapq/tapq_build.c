@@ -234,17 +234,6 @@ copy_header(const struct build *b, const struct sl_vring_span *span, uint16_t n,
 	sl_snapshot_barrier();
 }
 
-/* Does a header that lies in one piece ask for anything? Only a first look: whoever acts on it
- * reads it once, in copy_header. */
-static inline bool
-header_speaks(const uint8_t *header)
-{
-	struct sl_tapq_vnet_hdr hdr;
-
-	memcpy(&hdr, header, SL_TAPQ_VNET_SHORT);
-	return (hdr.flags | hdr.gso_type | hdr.hdr_len) != 0;
-}
-
 /* Chain i; false when it has to stay where it was. */
 static bool
 fill(struct build *b, uint16_t i, struct rte_mbuf **m)
@@ -292,7 +281,7 @@ fill_plain(struct build *b, struct rte_mbuf **m)
 		const uint8_t *from = b->span[i].addr;
 		uint32_t len = b->size[i] - headroom;
 
-		if (!b->r->bare && header_speaks(from))
+		if (!b->r->bare && tapq_header_speaks(from))
 			break;
 		rte_memcpy(rte_pktmbuf_mtod(b->header[i], uint8_t *), from + header, len);
 		m[i] = b->header[i];

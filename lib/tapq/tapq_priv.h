@@ -4,6 +4,8 @@
 #ifndef TAPQ_PRIV_H
 #define TAPQ_PRIV_H
 
+#include <string.h>
+
 #include <rte_ring.h>
 #include <rte_spinlock.h>
 
@@ -68,6 +70,17 @@ void tapq_room_put(const struct sl_tapq_ring *r, struct tapq_room *room, struct 
 
 /** Give back all chains. At the end of every burst. */
 void tapq_room_cancel(const struct sl_tapq_ring *r, struct tapq_room *room);
+
+/** Does a header that lies in one piece ask for anything? Only a first look: whoever acts on it reads
+ * it anew, once. */
+static inline bool
+tapq_header_speaks(const uint8_t *header)
+{
+	struct sl_tapq_vnet_hdr hdr;
+
+	memcpy(&hdr, header, SL_TAPQ_VNET_SHORT);
+	return (hdr.flags | hdr.gso_type | hdr.hdr_len) != 0;
+}
 
 /** Let the peer see what was pushed; *call is set if it wants to be told. */
 static inline void

@@ -232,6 +232,48 @@ peer_to_kernel_bad(void)
 	close_all();
 }
 
+/* A frame cut at any place goes as one; what a bare peer's header holds is nobody's business, and
+ * what the header of any other peer asks for is. */
+static void
+pieces_and_headers(void)
+{
+	const struct sl_tapq_vnet_hdr lie = {SL_TAPQ_VNET_NEEDS_CSUM, 0, 0, 0, 65535, 65535, 0};
+	const uint32_t whole = SL_TAPQ_VNET_LONG + 100;
+	uint8_t frame[128], got[128];
+
+	if (why_not != NULL)
+		SKIP(why_not);
+	make_frame(frame, 100, 9);
+	open_all(1);
+	for (uint32_t cut = 1; cut <= whole; cut++) {
+		for (int bits = 0; bits < 4; bits++) {
+			bool bare = bits & 1, lies = bits >> 1, call = false;
+			struct sl_tap_stats s = {0};
+			struct sl_tapq_ring r;
+			struct driver d;
+
+			driver_open(&d, cut & 1, 8, 0);
+			r = ring_of(&d);
+			r.bare = bare;
+			memset(driver_host(&d, BASE), 0, SL_TAPQ_VNET_LONG);
+			if (lies)
+				memcpy(driver_host(&d, BASE), &lie, SL_TAPQ_VNET_LONG);
+			memcpy(driver_host(&d, BASE + SL_TAPQ_VNET_LONG), frame, 100);
+			driver_put(&d,
+				(struct piece[]){
+					{BASE, cut, false}, {BASE + cut, whole - cut, false}},
+				cut < whole ? 2 : 1);
+			CHECK_EQ(sl_tap_from_ring(tap.fd[0], &r, 64, &s, &call), 1);
+			CHECK_EQ(s.frames, bare || !lies);
+			CHECK_EQ(s.bad_frame, !bare && lies);
+			CHECK_EQ(recv(wire, got, sizeof(got), 0), s.frames ? 100 : -1);
+			CHECK(s.frames == 0 || memcmp(got, frame, 100) == 0);
+			driver_close(&d);
+		}
+	}
+	close_all();
+}
+
 /* The kernel may send frames of its own; ours are known by their type. */
 static uint32_t
 collect_ours(struct driver *d, uint8_t *to)
@@ -366,6 +408,7 @@ main(void)
 	SL_TEST_RUN(mtu_carrier_offloads);
 	SL_TEST_RUN(peer_to_kernel);
 	SL_TEST_RUN(peer_to_kernel_bad);
+	SL_TEST_RUN(pieces_and_headers);
 	SL_TEST_RUN(kernel_to_peer);
 	SL_TEST_RUN(kernel_to_peer_short_of_buffers);
 	SL_TEST_RUN(two_queues);

@@ -55,7 +55,8 @@
  *     carve(w)   no*        yes         yes         yes     no      no
  *     put/waste  yes        yes         yes         yes     no      yes (put)
  *
- *     * yes in SL_FRAG_LOCK, where the worker index has no meaning and the counters are common.
+ *     * yes in SL_FRAG_LOCK, where the worker index says whose cache
+ *       chunks are likely to be in, and most counters are common.
  */
 
 #include <rte_mbuf_core.h>
