@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Sluice developers
-"""Receivers on one virtio wire, compared in short turns; for compare-sinks.py and compare-tapvu.py."""
+"""Receivers on one virtio wire, compared in short turns; for compare-sinks.py and compare-tapvu.py.
+Its report is compare-bridge.py's as well."""
 import json
 import os
 import signal
@@ -85,14 +86,14 @@ def take(makers, turns):
     return rows
 
 
-def report(bench, rates, ratios, as_json):
+def report(bench, rates, ratios, as_json, unit='pps'):
     """Print both, {name: values}, by their medians."""
     wide = max(map(len, (*rates, *ratios)))
     for name, pps in rates.items():
-        row = {'bench': bench, 'case': name, 'value': round(statistics.median(pps)), 'unit': 'pps',
+        row = {'bench': bench, 'case': name, 'value': round(statistics.median(pps)), 'unit': unit,
                'min': round(min(pps)), 'max': round(max(pps)), 'rounds': len(pps)}
         print(json.dumps(row) if as_json else
-              f'{name:{wide}} {row["value"]:>10} pps   (of {row["rounds"]}: {row["min"]} .. {row["max"]})')
+              f'{name:{wide}} {row["value"]:>10} {unit}   (of {row["rounds"]}: {row["min"]} .. {row["max"]})')
     for name, ratio in ratios.items():
         row = {'bench': bench, 'case': name, 'value': round(statistics.median(ratio), 3), 'unit': 'x',
                'min': round(min(ratio), 3), 'max': round(max(ratio), 3)}

@@ -42,6 +42,13 @@ void app_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /**
  * Read a whole number; k, M and G stand for thousands, millions and milliards.
  *
+ * @return   0, or -1 unless the text is a number that fits, and nothing else
+ */
+int app_parse_number(const char *text, uint64_t *value);
+
+/**
+ * Read a whole number; k, M and G stand for thousands, millions and milliards.
+ *
  * @param option   as written, for the sentence: "--count"
  * Exits with a sentence unless min <= number <= max.
  */
@@ -96,9 +103,12 @@ void app_eal_start(int eal_argc, char **eal_argv, const struct app_eal_conf *con
 /** Was EAL set up here, over an interface? */
 bool app_eal_own(void);
 
-/** Remove what an EAL that was started under the prefix "sluice-..." leaves in the file system. For
- * atexit; EAL need not be running any more. */
+/** Remove what an EAL that was started under the prefix "sluice-..." or "sluiced..." leaves in the file
+ * system. For atexit; EAL need not be running any more. */
 void app_runtime_dir_remove(void);
+
+/** Memory in free hugepages of that size of which there is most, in MB. (huge.c) */
+uint64_t app_huge_free_mb(void);
 
 /** Number of processors that this process may use. */
 unsigned int app_cpus(void);
@@ -161,6 +171,24 @@ struct app_stack {
 /** Take one value of --addr, or of --gateway. */
 void app_stack_addr(struct app_stack_conf *conf, const char *text);
 void app_stack_gateway(struct app_stack_conf *conf, const char *text);
+
+struct app_port_conf {
+	uint16_t rx_queues;
+	uint16_t tx_queues;
+	uint16_t rx_ring; /**< descriptors wanted; the driver has the last word */
+	uint16_t tx_ring;
+	uint16_t mtu; /**< 0: the port's own */
+	bool promiscuous;
+	struct rte_mempool *pool;
+};
+
+/**
+ * Configure and start one DPDK port, with the checksum offloads and the spreading of flows that it
+ * has. (port.c)
+ *
+ * @return   0, or -errno of the step that failed
+ */
+int app_port_start(uint16_t id, const struct app_port_conf *conf);
 
 /** Configure and start every DPDK port and build the stack. Exits with a sentence on failure. */
 void app_stack_start(struct app_stack *s, const struct app_stack_conf *conf);

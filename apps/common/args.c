@@ -55,9 +55,8 @@ app_note(const char *format, ...)
 	va_end(args);
 }
 
-/* 0 when the text is a number and nothing else, and fits. */
-static int
-parse_number(const char *text, uint64_t *value)
+int
+app_parse_number(const char *text, uint64_t *value)
 {
 	uint64_t v = 0;
 	uint64_t scale = 1;
@@ -87,7 +86,7 @@ app_number(const char *option, const char *text, uint64_t min, uint64_t max)
 {
 	uint64_t v;
 
-	if (parse_number(text, &v) != 0)
+	if (app_parse_number(text, &v) != 0)
 		app_fail("%s takes a whole number, not \"%s\".", option, text);
 	if (v < min || v > max)
 		app_fail("%s %s is out of range: it takes %llu to %llu.", option, text,
@@ -132,7 +131,7 @@ app_addr_port(const char *option, const char *text, uint16_t port_default, struc
 		return;
 	}
 	len = colon == NULL ? 0 : (size_t)(colon - text);
-	if (len == 0 || len >= sizeof(host) || parse_number(colon + 1, &number) != 0)
+	if (len == 0 || len >= sizeof(host) || app_parse_number(colon + 1, &number) != 0)
 		app_fail("%s takes ADDR:PORT, or [ADDR]:PORT for IPv6, not \"%s\".", option, text);
 	memcpy(host, text, len);
 	host[len] = '\0';

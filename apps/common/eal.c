@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Sluice developers
  */
-#include <glob.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -112,33 +111,10 @@ remove_runtime_dir(void)
 		app_runtime_dir_remove();
 }
 
-/* Are enough hugepages of one size free? */
 static bool
 hugepages_free(void)
 {
-	glob_t g;
-	bool found = false;
-
-	if (geteuid() != 0 ||
-		glob("/sys/kernel/mm/hugepages/hugepages-*kB", GLOB_ONLYDIR, NULL, &g) != 0)
-		return false;
-	for (size_t i = 0; i < g.gl_pathc && !found; i++) {
-		char path[256];
-		unsigned long long pages = 0;
-		unsigned long long kb = 0;
-		FILE *f;
-
-		snprintf(path, sizeof(path), "%s/free_hugepages", g.gl_pathv[i]);
-		f = fopen(path, "r");
-		if (f == NULL)
-			continue;
-		if (fscanf(f, "%llu", &pages) == 1 &&
-			sscanf(strrchr(g.gl_pathv[i], '-') + 1, "%llu", &kb) == 1)
-			found = pages * kb >= MEMORY_MB * 1024ull;
-		fclose(f);
-	}
-	globfree(&g);
-	return found;
+	return geteuid() == 0 && app_huge_free_mb() >= MEMORY_MB;
 }
 
 /* "0@2,1@3": lcore numbers from 0, on the processors that we may use, in turn. */

@@ -17,37 +17,46 @@
 #include "iface.h"
 #include "sl_errno.h"
 
-static void
-fail_privilege(const char *iface)
+bool
+iface_fault(const char *iface, char *text, size_t size)
 {
-	app_fail("--iface %s needs the CAP_NET_RAW privilege: run as root, or once "
-		 "\"setcap cap_net_raw+ep\" on this program.",
-		iface);
+	struct ifreq ifr = {0};
+	int fd;
+
+	text[0] = '\0';
+	if (strlen(iface) == 0 || strlen(iface) >= sizeof(ifr.ifr_name) ||
+		strpbrk(iface, ",/ ") != NULL || if_nametoindex(iface) == 0) {
+		snprintf(text, size, "there is no interface of that name here; \"ip link\" lists them");
+		return true;
+	}
+	/* Protocol 0: hears nothing. */
+	fd = sl_sys(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0));
+	if (fd == -EPERM) {
+		snprintf(text, size,
+			"needs the CAP_NET_RAW privilege: run as root, or once \"setcap "
+			"cap_net_raw+ep\" on this program");
+		return true;
+	}
+	if (fd < 0) {
+		snprintf(text, size, "no packet socket: %s", sl_strerror(fd));
+		return true;
+	}
+	memcpy(ifr.ifr_name, iface, strlen(iface));
+	if (ioctl(fd, SIOCGIFFLAGS, &ifr) == 0 && (ifr.ifr_flags & IFF_UP) == 0)
+		snprintf(text, size, "is down: \"ip link set %s up\" first", iface);
+	else if (ioctl(fd, SIOCGIFHWADDR, &ifr) == 0 && ifr.ifr_hwaddr.sa_family != ARPHRD_ETHER)
+		snprintf(text, size, "does not carry Ethernet frames");
+	close(fd);
+	return text[0] != '\0';
 }
 
 void
 iface_check(const char *iface)
 {
-	struct ifreq ifr = {0};
-	int fd;
+	char text[256];
 
-	if (strlen(iface) == 0 || strlen(iface) >= sizeof(ifr.ifr_name) ||
-		strpbrk(iface, ",/ ") != NULL || if_nametoindex(iface) == 0)
-		app_fail("--iface %s: there is no interface of that name here; \"ip link\" lists "
-			 "them.",
-			iface);
-	/* Protocol 0: hears nothing. */
-	fd = sl_sys(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0));
-	if (fd == -EPERM)
-		fail_privilege(iface);
-	if (fd < 0)
-		app_fail("--iface %s: no packet socket: %s.", iface, sl_strerror(fd));
-	memcpy(ifr.ifr_name, iface, strlen(iface));
-	if (ioctl(fd, SIOCGIFFLAGS, &ifr) == 0 && (ifr.ifr_flags & IFF_UP) == 0)
-		app_fail("--iface %s is down: \"ip link set %s up\" first.", iface, iface);
-	if (ioctl(fd, SIOCGIFHWADDR, &ifr) == 0 && ifr.ifr_hwaddr.sa_family != ARPHRD_ETHER)
-		app_fail("--iface %s does not carry Ethernet frames.", iface);
-	close(fd);
+	if (iface_fault(iface, text, sizeof(text)))
+		app_fail("--iface %s: %s.", iface, text);
 }
 
 /* Hold an abstract name, which this network namespace alone sees and which ends with the process.

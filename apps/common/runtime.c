@@ -23,7 +23,8 @@ app_runtime_dir_remove(void)
 {
 	const char *dir = rte_eal_get_runtime_dir();
 
-	/* The name ends in our process id, so nobody else's files are in it. */
-	if (dir != NULL && strstr(dir, "/sluice-") != NULL)
+	/* The name ends in our process id, or sluiced holds it with a lock: nobody else's files are in it. */
+	if (dir != NULL &&
+		(strstr(dir, "/sluice-") != NULL || strstr(dir, "/sluiced") != NULL))
 		nftw(dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
 }

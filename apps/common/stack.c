@@ -43,61 +43,23 @@ pool_create(const struct app_stack_conf *conf, uint32_t pairs)
 }
 
 static void
-port_conf(const struct rte_eth_dev_info *info, uint16_t queues, struct rte_eth_conf *conf)
-{
-	memset(conf, 0, sizeof(*conf));
-	conf->rxmode.offloads = info->rx_offload_capa &
-				(RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM);
-	conf->txmode.offloads = info->tx_offload_capa &
-				(RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM |
-					RTE_ETH_TX_OFFLOAD_MULTI_SEGS);
-	if (queues > 1 && info->flow_type_rss_offloads != 0) {
-		conf->rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
-		conf->rx_adv_conf.rss_conf.rss_hf =
-			info->flow_type_rss_offloads & (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP);
-	}
-}
-
-static int
-queues_setup(uint16_t id, uint16_t queues, struct rte_mempool *pool)
-{
-	uint16_t rxd = app_eal_own() ? IFACE_RX_DESC : RX_DESC;
-	uint16_t txd = app_eal_own() ? IFACE_TX_DESC : TX_DESC;
-	int socket = rte_eth_dev_socket_id(id);
-	int ret = rte_eth_dev_adjust_nb_rx_tx_desc(id, &rxd, &txd);
-
-	for (uint16_t q = 0; q < queues && ret == 0; q++)
-		ret = rte_eth_rx_queue_setup(id, q, rxd, (unsigned int)socket, NULL, pool);
-	for (uint16_t q = 0; q < queues && ret == 0; q++)
-		ret = rte_eth_tx_queue_setup(id, q, txd, (unsigned int)socket, NULL);
-	return ret;
-}
-
-static void
 port_start(uint16_t id, uint16_t queues, bool promiscuous, struct rte_mempool *pool)
 {
-	struct rte_eth_dev_info info;
-	struct rte_eth_conf conf;
+	struct app_port_conf conf = {
+		.rx_queues = queues,
+		.tx_queues = queues,
+		.rx_ring = app_eal_own() ? IFACE_RX_DESC : RX_DESC,
+		.tx_ring = app_eal_own() ? IFACE_TX_DESC : TX_DESC,
+		.promiscuous = promiscuous,
+		.pool = pool,
+	};
 	char name[RTE_ETH_NAME_MAX_LEN] = "?";
-	int ret = rte_eth_dev_info_get(id, &info);
+	int ret = app_port_start(id, &conf);
 
 	rte_eth_dev_get_name_by_port(id, name);
-	if (ret == 0) {
-		port_conf(&info, queues, &conf);
-		ret = rte_eth_dev_configure(id, queues, queues, &conf);
-	}
-	if (ret == 0)
-		ret = queues_setup(id, queues, pool);
-	if (ret == 0)
-		ret = rte_eth_dev_start(id);
 	if (ret != 0)
 		app_fail("port %s with %u queue pairs does not start: %s.", name, queues,
 			sl_strerror(ret));
-	/* What a port cannot do here it mostly need not: virtual ones receive everything. */
-	if (promiscuous)
-		(void)rte_eth_promiscuous_enable(id);
-	else
-		(void)rte_eth_allmulticast_enable(id);
 }
 
 /* How many queue pairs each port gets: enough for the workers, as even as the ports allow. */

@@ -22,7 +22,7 @@
 		RTE_ETH_TX_OFFLOAD_UDP_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_CKSUM |                      \
 		RTE_ETH_TX_OFFLOAD_TCP_TSO | RTE_ETH_TX_OFFLOAD_MT_LOCKFREE)
 
-/* Counters that the statistics' baseline has: more than there will be. */
+/* Counters that statistics keep: more than there will be. */
 #define BASE_WORDS 128u
 
 static int
@@ -53,8 +53,8 @@ infos_get(struct rte_eth_dev *dev, struct rte_eth_dev_info *info)
 static int
 configure(struct rte_eth_dev *dev)
 {
-	(void)dev;
-	return 0;
+	tapvu_intr_close(dev);
+	return dev->data->dev_conf.intr_conf.rxq != 0 ? tapvu_intr_open(dev) : 0;
 }
 
 /* Frontends are never asked: the link is what we make of them. */
@@ -97,7 +97,7 @@ started_set(struct rte_eth_dev *dev, bool started)
 {
 	struct tapvu_port *port = dev->data->dev_private;
 
-	port->started = started;
+	sl_store_relaxed(&port->started, started);
 	for (uint16_t i = 0; i < dev->data->nb_rx_queues; i++)
 		dev->data->rx_queue_state[i] =
 			started ? RTE_ETH_QUEUE_STATE_STARTED : RTE_ETH_QUEUE_STATE_STOPPED;
@@ -167,6 +167,7 @@ close_port(struct rte_eth_dev *dev)
 	struct tapvu_port *port = dev->data->dev_private;
 
 	tapvu_frontend_close(port); /* from here on nobody is in a ring */
+	tapvu_intr_close(dev);
 	for (uint16_t i = 0; i < dev->data->nb_rx_queues; i++)
 		tapvu_rx_release(dev, i);
 	for (uint16_t i = 0; i < dev->data->nb_tx_queues; i++)
@@ -176,6 +177,7 @@ close_port(struct rte_eth_dev *dev)
 	for (uint32_t i = 0; i < TAPVU_FRONTENDS_MAX; i++)
 		rte_free(port->frontend[i].ring);
 	rte_free(port->base);
+	rte_free(port->gone);
 	pthread_mutex_destroy(&port->lock);
 	dev->data->mac_addrs = NULL; /* lies in the port */
 }
@@ -204,6 +206,8 @@ static const struct eth_dev_ops ops = {
 	.allmulticast_disable = promiscuous,
 	.rx_queue_setup = tapvu_rx_setup,
 	.rx_queue_release = tapvu_rx_release,
+	.rx_queue_intr_enable = tapvu_intr_enable,
+	.rx_queue_intr_disable = tapvu_intr_disable,
 	.tx_queue_setup = tapvu_tx_setup,
 	.tx_queue_release = tapvu_tx_release,
 	.stats_get = tapvu_stats_get,
@@ -234,6 +238,8 @@ rings_create(struct tapvu_port *port)
 			front->ring[i].index = i;
 			front->ring[i].frontend = front;
 			front->ring[i].call_fd = -1;
+			front->ring[i].kick_fd = -1;
+			front->ring[i].kick_epoll = -1;
 			rte_spinlock_init(&front->ring[i].lock);
 		}
 	}
@@ -266,6 +272,8 @@ init_port(struct rte_eth_dev *dev, struct tapvu_port *port)
 	int ret;
 
 	port->data = dev->data;
+	for (uint32_t i = 0; i < TAPVU_QUEUES_MAX; i++)
+		port->intr[i].epoll_fd = port->intr[i].wake_fd = -1;
 	pthread_mutex_init(&port->lock, NULL);
 	rte_eth_random_addr(port->mac.addr_bytes);
 	dev->data->mac_addrs = &port->mac;
@@ -277,7 +285,8 @@ init_port(struct rte_eth_dev *dev, struct tapvu_port *port)
 	dev->data->promiscuous = 1;
 	dev->data->all_multicast = 1;
 	port->base = rte_zmalloc("tapvu base", BASE_WORDS * sizeof(uint64_t), 0);
-	if (port->base == NULL)
+	port->gone = rte_zmalloc("tapvu gone", BASE_WORDS * sizeof(uint64_t), 0);
+	if (port->base == NULL || port->gone == NULL)
 		return -ENOMEM;
 	ret = rings_create(port);
 	if (ret == 0)
@@ -346,6 +355,11 @@ static struct rte_vdev_driver driver = {
 	.probe = probe,
 	.remove = remove_port,
 };
+
+RTE_INIT(tapvu_telemetry)
+{
+	tapvu_telemetry_init();
+}
 
 RTE_PMD_REGISTER_VDEV(net_tapvu, driver);
 RTE_PMD_REGISTER_PARAM_STRING(net_tapvu, "path=<socket> "

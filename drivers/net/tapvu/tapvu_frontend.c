@@ -78,6 +78,7 @@ ring_down(struct tapvu_ring *r)
 	rte_spinlock_lock(&r->lock);
 	was_up = sl_load_relaxed(&r->up) != 0;
 	sl_store_relaxed(&r->up, 0u);
+	tapvu_intr_ring_down(r);
 	sl_vring_position(&r->ring, &next_avail, &next_used);
 	for (int o = 0; o < SL_VRING_OUTCOME_COUNT; o++) {
 		sl_counter_add(&r->ended[o], r->ring.outcomes[o]);
@@ -146,7 +147,7 @@ view_set(struct tapvu_ring *r, uint64_t negotiated)
 }
 
 static int
-ring_conf(const struct tapvu_ring *r, struct sl_vring_conf *conf, int *call_fd)
+ring_conf(const struct tapvu_ring *r, struct sl_vring_conf *conf, int *call_fd, int *kick_fd)
 {
 	const struct tapvu_frontend *f = r->frontend;
 	struct rte_vhost_vring v;
@@ -171,6 +172,7 @@ ring_conf(const struct tapvu_ring *r, struct sl_vring_conf *conf, int *call_fd)
 		    f->vid, (uint16_t)r->index, &conf->next_avail, &conf->next_used) != 0)
 		return -ENODEV;
 	*call_fd = v.callfd;
+	*kick_fd = v.kickfd;
 	return 0;
 }
 
@@ -189,16 +191,16 @@ static void
 ring_up(struct tapvu_ring *r)
 {
 	struct sl_vring_conf conf;
-	int call_fd;
+	int call_fd, kick_fd;
 
-	if (ring_conf(r, &conf, &call_fd) != 0)
+	if (ring_conf(r, &conf, &call_fd, &kick_fd) != 0)
 		return;
 	rte_spinlock_lock(&r->lock);
 	if (sl_vring_init(&r->ring, &conf) == 0) {
 		r->call_fd = call_fd_usable(call_fd);
 		view_set(r, r->frontend->features);
-		(void)!sl_vring_want_kicks(&r->ring, false); /* we poll */
 		sl_store_relaxed(&r->up, 1u);
+		tapvu_intr_ring_up(r, kick_fd);
 	}
 	rte_spinlock_unlock(&r->lock);
 }
@@ -242,9 +244,14 @@ free_table:
 static void
 all_up(struct tapvu_frontend *f)
 {
-	if (!f->running || rte_vhost_get_negotiated_features(f->vid, &f->features) != 0 ||
-		mem_read(f) != 0)
+	uint64_t features;
+
+	if (!f->running || rte_vhost_get_negotiated_features(f->vid, &features) != 0)
 		return;
+	sl_store_relaxed(&f->features, features);
+	if (mem_read(f) != 0)
+		return;
+	sl_store_relaxed(&f->regions, f->mem.count);
 	for (uint32_t i = 0; i < ring_count(f); i++)
 		if (f->ring[i].enabled)
 			ring_up(&f->ring[i]);
@@ -322,12 +329,12 @@ new_connection(int vid)
 
 		if (f->vid >= 0)
 			continue;
-		f->vid = vid;
+		sl_store_relaxed(&f->vid, vid);
 		for (uint32_t k = 0; k < ring_count(f); k++)
-			f->ring[k].enabled = false;
+			sl_store_relaxed(&f->ring[k].enabled, false);
 		if (rte_vhost_extern_callback_register(vid, &message_ops, NULL) == 0)
 			return 0;
-		f->vid = -1;
+		sl_store_relaxed(&f->vid, -1);
 		return -1;
 	}
 	TAPVU_LOG(WARNING, "%s: %u frontends are connected, no more are served\n", port->args.path,
@@ -343,8 +350,8 @@ destroy_connection(int vid)
 	if (f == NULL)
 		return;
 	all_down(f);
-	f->running = false;
-	f->vid = -1;
+	sl_store_relaxed(&f->running, false);
+	sl_store_relaxed(&f->vid, -1);
 }
 
 /* What the kernel may give us is what the peer takes. */
@@ -371,7 +378,7 @@ new_device(int vid)
 
 	if (f == NULL)
 		return -1;
-	f->running = true;
+	sl_store_relaxed(&f->running, true);
 	all_down(f);
 	all_up(f);
 	bridge_follow(f);
@@ -387,7 +394,7 @@ destroy_device(int vid)
 	if (f == NULL)
 		return;
 	all_down(f);
-	f->running = false;
+	sl_store_relaxed(&f->running, false);
 	tapvu_link_refresh(f->port);
 }
 
@@ -399,7 +406,7 @@ vring_state_changed(int vid, uint16_t index, int enable)
 	if (f == NULL || index >= ring_count(f))
 		return 0;
 	all_down(f);
-	f->ring[index].enabled = enable != 0;
+	sl_store_relaxed(&f->ring[index].enabled, enable != 0);
 	all_up(f);
 	rte_eth_dev_callback_process(
 		&rte_eth_devices[f->port->data->port_id], RTE_ETH_EVENT_QUEUE_STATE, NULL);
@@ -440,6 +447,15 @@ ports_remove(struct tapvu_port *port)
 			break;
 		}
 	}
+	pthread_mutex_unlock(&ports_lock);
+}
+
+void
+tapvu_ports_each(void (*f)(struct tapvu_port *port, void *arg), void *arg)
+{
+	pthread_mutex_lock(&ports_lock);
+	for (struct tapvu_port *port = ports; port != NULL; port = port->next_port)
+		f(port, arg);
 	pthread_mutex_unlock(&ports_lock);
 }
 

@@ -117,18 +117,31 @@ rxq_free(struct tapvu_rxq *q)
 	rte_free(q);
 }
 
+/* Whoever reads counters finds a queue that is whole, or none. */
+static void
+rxq_publish(struct tapvu_port *port, uint16_t id, struct tapvu_rxq *q)
+{
+	pthread_mutex_lock(&port->lock);
+	if (port->rxq[id] != NULL)
+		tapvu_stats_keep(port, port->rxq[id]);
+	port->rxq[id] = q;
+	pthread_mutex_unlock(&port->lock);
+}
+
 static int
 rxq_fill(struct tapvu_rxq *q, uint16_t desc, int socket, struct rte_mempool *pool)
 {
 	struct sl_tapq_conf conf = {.large = pool, .headroom = RTE_PKTMBUF_HEADROOM};
 	int ret = frag_create(q, desc, socket);
 
-	if (ret == 0)
+	/* An application that keeps something of its own in each mbuf must get its own mbufs; their
+	 * data rooms are then used by large frames only. */
+	if (ret == 0 && rte_pktmbuf_priv_size(pool) == 0)
 		ret = headers_create(q, socket);
 	if (ret != 0)
 		return ret;
 	conf.frag = q->frag;
-	conf.headers = q->headers;
+	conf.headers = q->headers != NULL ? q->headers : pool;
 	return sl_tapq_create(&conf, &q->tapq);
 }
 
@@ -156,6 +169,7 @@ tapvu_rx_setup(struct rte_eth_dev *dev, uint16_t id, uint16_t desc, unsigned int
 		rxq_free(q);
 		return ret;
 	}
+	rxq_publish(q->port, id, q);
 	dev->data->rx_queues[id] = q;
 	return 0;
 }
@@ -166,8 +180,10 @@ tapvu_rx_release(struct rte_eth_dev *dev, uint16_t id)
 	struct tapvu_rxq *q = dev->data->rx_queues[id];
 
 	dev->data->rx_queues[id] = NULL;
-	if (q != NULL)
-		rxq_free(q);
+	if (q == NULL)
+		return;
+	rxq_publish(q->port, id, NULL);
+	rxq_free(q);
 }
 
 int

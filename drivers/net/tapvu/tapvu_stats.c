@@ -56,27 +56,37 @@ add_queue(struct sums *s, const struct tapvu_rxq *q)
 	add_words(&s->frag, &frag, sizeof(frag));
 }
 
-static void
-collect(const struct rte_eth_dev *dev, struct sums *s)
+void
+tapvu_stats_keep(struct tapvu_port *port, const struct tapvu_rxq *q)
 {
-	const struct tapvu_port *port = dev->data->dev_private;
+	struct sums s;
 
+	memset(&s, 0, sizeof(s));
+	add_queue(&s, q);
+	add_words(port->gone, &s, sizeof(s));
+}
+
+static void
+collect(struct tapvu_port *port, struct sums *s)
+{
 	memset(s, 0, sizeof(*s));
 	for (uint32_t f = 0; f < TAPVU_FRONTENDS_MAX; f++)
 		for (uint32_t i = 0; i < 2 * port->args.queues; i++)
 			add_ring(s, &port->frontend[f].ring[i]);
-	for (uint16_t i = 0; i < dev->data->nb_rx_queues; i++)
-		add_queue(s, dev->data->rx_queues[i]);
+	pthread_mutex_lock(&port->lock);
+	for (uint32_t i = 0; i < TAPVU_QUEUES_MAX; i++)
+		add_queue(s, port->rxq[i]);
+	add_words(s, port->gone, sizeof(*s));
+	pthread_mutex_unlock(&port->lock);
 }
 
 /* Since the last reset. */
 static void
-collect_since(const struct rte_eth_dev *dev, struct sums *s)
+collect_since(struct tapvu_port *port, struct sums *s)
 {
-	const struct tapvu_port *port = dev->data->dev_private;
 	uint64_t now[WORDS];
 
-	collect(dev, s);
+	collect(port, s);
 	memcpy(now, s, sizeof(*s));
 	for (size_t i = 0; i < WORDS; i++)
 		now[i] -= port->base[i];
@@ -88,7 +98,7 @@ tapvu_stats_get(struct rte_eth_dev *dev, struct rte_eth_stats *stats)
 {
 	struct sums s;
 
-	collect_since(dev, &s);
+	collect_since(dev->data->dev_private, &s);
 	stats->ipackets = s.rx.outcomes[SL_TAPQ_BUILT] + s.from.frames;
 	stats->ibytes = s.rx.bytes + s.from.bytes;
 	for (int o = SL_TAPQ_BUILT + 1; o < SL_TAPQ_OUTCOME_COUNT; o++)
@@ -107,7 +117,7 @@ tapvu_stats_reset(struct rte_eth_dev *dev)
 	struct tapvu_port *port = dev->data->dev_private;
 	struct sums s;
 
-	collect(dev, &s);
+	collect(port, &s);
 	memcpy(port->base, &s, sizeof(s));
 	return 0;
 }
@@ -145,7 +155,7 @@ static const struct {
 };
 
 #define XSTATS                                                                                     \
-	((unsigned int)SL_COUNT_OF(fixed) + SL_TAPQ_OUTCOME_COUNT + SL_TAPQ_VNET_ERROR_COUNT +          \
+	((unsigned int)SL_COUNT_OF(fixed) + SL_TAPQ_OUTCOME_COUNT + SL_TAPQ_VNET_ERROR_COUNT +     \
 		SL_VRING_OUTCOME_COUNT)
 
 /* The k-th counter: its name, and where it stands in the sums. */
@@ -163,12 +173,54 @@ xstat_at(unsigned int k, char *name, size_t size)
 	}
 	k -= SL_TAPQ_OUTCOME_COUNT;
 	if (k < SL_TAPQ_VNET_ERROR_COUNT) {
-		snprintf(name, size, "rx_vnet_%s", sl_tapq_vnet_error_name((enum sl_tapq_vnet_error)k));
+		snprintf(name, size, "rx_vnet_%s",
+			sl_tapq_vnet_error_name((enum sl_tapq_vnet_error)k));
 		return offsetof(struct sums, rx.vnet) + k * sizeof(uint64_t);
 	}
 	k -= SL_TAPQ_VNET_ERROR_COUNT;
 	snprintf(name, size, "ring_%s", sl_vring_outcome_name((enum sl_vring_outcome)k));
 	return offsetof(struct sums, ring) + k * sizeof(uint64_t);
+}
+
+static uint64_t
+value_at(const struct sums *s, size_t offset)
+{
+	uint64_t value;
+
+	memcpy(&value, (const uint8_t *)s + offset, sizeof(value));
+	return value;
+}
+
+static void
+walk(const struct sums *s, void (*f)(const char *name, uint64_t value, void *arg), void *arg)
+{
+	for (unsigned int k = 0; k < XSTATS; k++) {
+		char name[RTE_ETH_XSTATS_NAME_SIZE];
+		size_t offset = xstat_at(k, name, sizeof(name));
+
+		f(name, value_at(s, offset), arg);
+	}
+}
+
+void
+tapvu_port_counters(
+	struct tapvu_port *port, void (*f)(const char *name, uint64_t value, void *arg), void *arg)
+{
+	struct sums s;
+
+	collect_since(port, &s);
+	walk(&s, f, arg);
+}
+
+void
+tapvu_ring_counters(const struct tapvu_ring *r,
+	void (*f)(const char *name, uint64_t value, void *arg), void *arg)
+{
+	struct sums s;
+
+	memset(&s, 0, sizeof(s));
+	add_ring(&s, r);
+	walk(&s, f, arg);
 }
 
 int
@@ -189,13 +241,12 @@ tapvu_xstats_get(struct rte_eth_dev *dev, struct rte_eth_xstat *x, unsigned int 
 
 	if (x == NULL || n < XSTATS)
 		return (int)XSTATS;
-	collect_since(dev, &s);
+	collect_since(dev->data->dev_private, &s);
 	for (unsigned int k = 0; k < XSTATS; k++) {
 		char name[RTE_ETH_XSTATS_NAME_SIZE];
 
 		x[k].id = k;
-		memcpy(&x[k].value, (const uint8_t *)&s + xstat_at(k, name, sizeof(name)),
-			sizeof(uint64_t));
+		x[k].value = value_at(&s, xstat_at(k, name, sizeof(name)));
 	}
 	return (int)XSTATS;
 }

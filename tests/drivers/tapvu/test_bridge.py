@@ -7,8 +7,11 @@
    kernel -- tt0 -- testpmd [net_tap, net_virtio_user] == [net_tapvu,tap=st0] testpmd -- st0 -- kernel
              (io)                                          (rxonly polls the bridge)
 
-usage: test_bridge.py PLUGIN [KILLS]
+KILLS frontends are killed (6); both directions at once take SECONDS (2).
+
+usage: test_bridge.py PLUGIN [KILLS [SECONDS]]
 """
+import json
 import os
 import re
 import select
@@ -22,6 +25,9 @@ import time
 
 PATIENCE_S = 120
 CPUS = sorted(os.sched_getaffinity(0))
+# What other threads of testpmd print at any time. The prompt is written letter by letter, so it may
+# stand in the middle.
+EVENT = re.compile(r'\nPort \d+: [\w ]+ event\n')
 ID = os.getpid() & 0xffff
 A, B = f'sltva{ID}', f'sltvb{ID}'
 passed, failed = 0, 0
@@ -46,11 +52,12 @@ class Testpmd:
 
     def __init__(self, namespace, core, name, *options):
         core = CPUS[core % len(CPUS)]
+        self.prefix = f'--file-prefix=slt{name}{os.getpid()}'
         eal, app = options[:options.index('--')], options[options.index('--') + 1:]
         self.process = subprocess.Popen(
             ['ip', 'netns', 'exec', namespace, 'stdbuf', '-oL', 'dpdk-testpmd', '--lcores', f'0@{core},1@{core}',
-             '--no-huge', '-m', '128', '--no-pci', '--no-telemetry', '--log-level=lib.vhost.config:4',
-             f'--file-prefix=slt{name}{os.getpid()}', *eal, '--', '-i', '--total-num-mbufs=8192',
+             '--no-huge', '-m', '128', '--no-pci', '--log-level=lib.vhost.config:4', self.prefix,
+             *([] if '--telemetry' in eal else ['--no-telemetry']), *eal, '--', '-i', '--total-num-mbufs=8192',
              *app], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         Testpmd.processes.append(self.process)
         self.output = ''
@@ -65,7 +72,7 @@ class Testpmd:
             data = os.read(self.process.stdout.fileno(), 65536)
             if not data:
                 raise RuntimeError(f'testpmd ended: {self.output[-800:]}')
-            self.output += data.decode(errors='replace')
+            self.output = EVENT.sub('', self.output + data.decode(errors='replace'))
         self.output = self.output[match.end():]
         return match
 
@@ -187,9 +194,39 @@ for flow in range(8):
 print(good)
 '''
 
+# The same at both ends of one connection: it sends until its time is over, and receives meanwhile.
+DUPLEX = '''
+import hashlib, json, random, socket, sys, threading, time
+seconds, serves = float(sys.argv[1]), sys.argv[2] == "serves"
+if serves:
+    s = socket.create_server(("198.18.7.1", 5003))
+    print("ready", flush=True)
+    c, _ = s.accept()
+else:
+    c = socket.create_connection(("198.18.7.1", 5003))
+data, did = memoryview(random.randbytes(1 << 20)), {}
+def send():
+    h, n, end = hashlib.sha256(), 0, time.monotonic() + seconds
+    while time.monotonic() < end:
+        at = random.randrange(1 << 19)
+        part = data[at:at + random.randrange(1, 1 << 18)]
+        c.sendall(part); h.update(part); n += len(part)
+    c.shutdown(socket.SHUT_WR)
+    did["sent"] = n, h.hexdigest()
+def receive():
+    h, n = hashlib.sha256(), 0
+    while d := c.recv(1 << 16):
+        h.update(d); n += len(d)
+    did["received"] = n, h.hexdigest()
+threads = [threading.Thread(target=f) for f in (send, receive)]
+for t in threads: t.start()
+for t in threads: t.join()
+print(json.dumps(did))
+'''
 
-def python_in(ns, program):
-    p = subprocess.Popen(['ip', 'netns', 'exec', ns, sys.executable, '-c', program],
+
+def python_in(ns, program, *arguments):
+    p = subprocess.Popen(['ip', 'netns', 'exec', ns, sys.executable, '-c', program, *arguments],
                          stdout=subprocess.PIPE, text=True)
     return p
 
@@ -205,7 +242,25 @@ def answers(server, client):
         s.wait()
 
 
-def bridge(plugin, options):
+def both_at_once(seconds):
+    """As much TCP as goes, both ways at the same time; all of it arrives as it was sent."""
+    ends = [python_in(A, DUPLEX, str(seconds), 'serves')]
+    try:
+        assert ends[0].stdout.readline() == 'ready\n'
+        ends.append(python_in(B, DUPLEX, str(seconds), 'connects'))
+        did = [json.loads(e.communicate(timeout=PATIENCE_S + seconds)[0]) for e in ends]
+    finally:
+        for e in ends:
+            e.kill()
+            e.wait()
+    assert did[0]['sent'] == did[1]['received'] and did[1]['sent'] == did[0]['received'], did
+    out, back = did[1]['sent'][0], did[0]['sent'][0]
+    assert out > 0 and back > 0, did
+    print(f'     {seconds} s both ways at once: {out >> 20} MB to the kernel, {back >> 20} MB from it, '
+          'every byte as it was sent')
+
+
+def bridge(plugin, options, seconds=0):
     path = socket_path()
     back = backend(plugin, path, ',tap=st0')
     try:
@@ -219,11 +274,15 @@ def bridge(plugin, options):
                 assert got >= 5, text
             assert answers(RECEIVER, SENDER) == 'True'
             assert answers(ECHO, ASK) == '48'
+            if seconds:
+                both_at_once(seconds)
             x = back.xstats()
             assert x['bridge_to_kernel_frames'] > 50 and x['bridge_to_peer_frames'] > 50, x
             for bad in ('bad_frame', 'bad_chain', 'no_header', 'failed'):
                 assert x['bridge_to_kernel_' + bad] == 0, x
             assert x['bridge_to_peer_too_big'] == 0 and x['ring_bad_address'] == 0, x
+            if seconds:
+                print(f'     {x["bridge_to_kernel_frames"]} frames to the kernel, {x["bridge_to_peer_frames"]} from it')
         finally:
             front.quit()
     finally:
@@ -285,6 +344,58 @@ def restarted_backend(plugin, restarts):
             front.quit()
 
 
+def telemetry(prefix, command):
+    """What the distribution's own client prints for a command."""
+    text = run('dpdk-telemetry.py', prefix, input=f'{command}\n').stdout
+    at = re.search(r'\{\s*"' + command.split(',')[0], text)
+    if at is None:
+        raise RuntimeError(f'no answer to {command}: {text[-400:]}')
+    return json.JSONDecoder().raw_decode(text[at.start():])[0][command.split(',')[0]]
+
+
+def seen_by_telemetry(plugin):
+    """Ports, frontends, rings and counters, as they are."""
+    path = socket_path()
+    back = Testpmd(A, 0, 'back', '--telemetry', '-d', plugin, f'--vdev=net_tapvu0,path={path},queues=2,frag=page',
+                   '--', '--forward-mode=rxonly', '--auto-start')
+    try:
+        (name, port), = telemetry(back.prefix, '/sluice/tapvu').items()
+        assert name == 'net_tapvu0' and port['port_id'] == 0 and port['path'] == path, port
+        assert (port['queues'], port['taps'], port['frag'], port['client']) == (2, 1, 'page', 0), port
+        assert port['link'] == 0 and 'frontend_0' not in port and 'tap' not in port, port
+        front = frontend(path, 'packed_vq=1', tap=False)
+        wait_for('traffic', lambda: back.xstats()['rx_chain_built'] > 1000)
+        port = telemetry(back.prefix, '/sluice/tapvu')[name]
+        assert port['link'] == 1 and port['started'] == 1 and port['counters']['rx_chain_built'] > 1000, port
+        assert port['frontend_0']['running'] == 1 and 'ring_0' not in port['frontend_0'], port
+        port = telemetry(back.prefix, '/sluice/tapvu,0')[name]
+        peer = port['frontend_0']
+        version_1, packed = 1 << 32, 1 << 34
+        assert int(peer['features'], 16) & (version_1 | packed) == version_1 | packed, peer
+        assert peer['regions'] >= 1 and sorted(k for k in peer if k.startswith('ring_')) == [
+            'ring_0', 'ring_1', 'ring_2', 'ring_3'], peer
+        one, unused = peer['ring_1'], peer['ring_3']
+        assert (one['index'], one['up'], one['enabled'], one['broken'], one['layout'], one['size']) == (
+            1, 1, 1, 0, 'packed', 256), one
+        assert one['way'] == 'from the frontend' and peer['ring_0']['way'] == 'to the frontend', peer
+        # The rings were looked at after the port's own sum was made.
+        assert one['chains_returned'] > 1000 and one['counters']['ring_ok'] > 1000, one
+        assert (unused['up'], unused['counters']) == (0, {}), unused
+        assert 'ring_bad_index' not in one['counters'], one
+        peer = telemetry(back.prefix, '/sluice/tapvu,0,0,1')[name]['frontend_0']
+        assert 'ring_1' in peer and 'ring_0' not in peer, peer
+        for wrong in ('7', 'x', '0,0,1,2', '0;1'):
+            assert telemetry(back.prefix, f'/sluice/tapvu,{wrong}') is None, wrong
+        front.quit()
+        wait_for('the link to go', lambda: telemetry(back.prefix, '/sluice/tapvu')[name]['link'] == 0)
+        port = telemetry(back.prefix, '/sluice/tapvu')[name]
+        assert 'frontend_0' not in port or port['frontend_0']['running'] == 0, port
+        x = back.xstats()
+        assert {k: v for k, v in x.items() if v and k in port['counters']} == port['counters'], (x, port)
+    finally:
+        back.quit()
+
+
 def end_in_order():
     """A signal to end is an exception, so that what was made is removed."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit('ended by a signal'))
@@ -308,10 +419,11 @@ ONLY = os.environ.get('TAPVU_CASE', '')  # part of a case's name: run that one a
 
 def main():
     if len(sys.argv) < 2:
-        print('usage: test_bridge.py PLUGIN [KILLS]', file=sys.stderr)
+        print('usage: test_bridge.py PLUGIN [KILLS [SECONDS]]', file=sys.stderr)
         return 2
     plugin = os.path.abspath(sys.argv[1])
     kills = int(sys.argv[2]) if len(sys.argv) > 2 else 6
+    seconds = int(sys.argv[3]) if len(sys.argv) > 3 else 2
     if os.geteuid() != 0 or not os.path.exists('/dev/net/tun'):
         print('SKIP bridge: needs root and /dev/net/tun\n0 passed, 0 failed, 1 skipped')
         return 0
@@ -319,10 +431,12 @@ def main():
     cleanup()
     try:
         setup()
-        case('ping, TCP and UDP over a split ring', bridge, plugin, 'packed_vq=0')
+        case(f'ping, TCP and UDP over a split ring, {seconds} s of TCP both ways at once', bridge, plugin,
+             'packed_vq=0', seconds)
         case('ping, TCP and UDP over a packed ring', bridge, plugin, 'packed_vq=1')
         case('ping, TCP and UDP without merged buffers', bridge, plugin, 'mrg_rxbuf=0,in_order=0')
         case(f'{kills} frontends killed under traffic', killed_frontends, plugin, kills)
+        case('telemetry', seen_by_telemetry, plugin)
         case('backends killed under a running frontend', restarted_backend, plugin, 3)
     finally:
         cleanup()

@@ -103,18 +103,21 @@ def kernel():
     return None
 
 
-def initramfs(folder, modules):
+def initramfs(folder, modules, init=INIT, programs=()):
+    """An image that runs `init`; `programs` are installed ones that it needs beside busybox."""
     root = f'{folder}/root'
-    for name in ('bin', 'proc', 'sys', 'dev'):
+    for name in ('bin', 'proc', 'sys', 'dev', 'tmp'):
         os.makedirs(f'{root}/{name}')
     shutil.copy(shutil.which('busybox'), f'{root}/bin/busybox')
+    for program in programs:
+        install(root, shutil.which(program))
     for name in MODULES:
         found = glob.glob(f'{modules}/**/{name}.ko', recursive=True)
         if not found:
             raise RuntimeError(f'{modules} has no {name}')
         shutil.copy(found[0], root)
     with open(f'{root}/init', 'w', encoding='ascii') as f:
-        f.write(INIT)
+        f.write(init)
     os.chmod(f'{root}/init', 0o755)
     names = subprocess.run(['find', '.'], cwd=root, stdout=subprocess.PIPE, check=True).stdout
     with open(f'{folder}/image', 'wb') as f:
@@ -122,20 +125,33 @@ def initramfs(folder, modules):
     return f'{folder}/image'
 
 
-def guest(image, path, options, queues):
-    """Run it until it ends; its results by name."""
+def install(root, program):
+    """A program with its libraries, where its loader looks for them."""
+    libraries = subprocess.run(['ldd', program], stdout=subprocess.PIPE, text=True, check=True).stdout
+    for path in (program, *re.findall(r'(/\S+) \(0x', libraries)):
+        os.makedirs(root + os.path.dirname(path), exist_ok=True)
+        shutil.copy(path, root + path)
+
+
+def machine(image, ports, queues=1):
+    """QEMU's command line for a guest with a network device for each (path, options)."""
     memory = '256M'
     # Without vectors: this QEMU's MSI-X does not get on with vhost without KVM.
-    run = subprocess.run(
-        ['qemu-system-x86_64', '-accel', 'tcg', '-m', memory, '-smp', str(queues), '-nodefaults',
-         '-display', 'none', '-serial', 'stdio', '-no-reboot', '-kernel', kernel()[0], '-initrd', image,
-         '-append', 'console=ttyS0 quiet panic=-1 rdinit=/init',
-         '-object', f'memory-backend-memfd,id=m,size={memory},share=on', '-machine', 'memory-backend=m',
-         '-chardev', f'socket,id=c,path={path}',
-         '-netdev', f'vhost-user,id=n,chardev=c,queues={queues}',
-         '-device', f'virtio-net-pci,netdev=n,romfile=,vectors=0{options}'],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        timeout=PATIENCE_S, check=False)
+    devices = [word for i, (path, options) in enumerate(ports) for word in (
+        '-chardev', f'socket,id=c{i},path={path}',
+        '-netdev', f'vhost-user,id=n{i},chardev=c{i},queues={queues}',
+        '-device', f'virtio-net-pci,netdev=n{i},romfile=,vectors=0{options}')]
+    return ['qemu-system-x86_64', '-accel', 'tcg', '-m', memory, '-smp', str(queues), '-nodefaults',
+            '-display', 'none', '-serial', 'stdio', '-no-reboot', '-kernel', kernel()[0], '-initrd', image,
+            '-append', 'console=ttyS0 quiet panic=-1 rdinit=/init',
+            '-object', f'memory-backend-memfd,id=m,size={memory},share=on', '-machine', 'memory-backend=m',
+            *devices]
+
+
+def guest(image, path, options, queues):
+    """Run it until it ends; its results by name."""
+    run = subprocess.run(machine(image, [(path, options)], queues), stdin=subprocess.DEVNULL,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=PATIENCE_S, check=False)
     text = run.stdout.decode(errors='replace')
     found = dict(re.findall(r'RESULT (\w+) (\S*)', text))
     if 'end' not in found:
@@ -163,7 +179,8 @@ def serve(plugin, image, options, queues):
         watchers = [super_frame(way) for way in ('in', 'out')]
         found = guest(image, path, options, queues)
         sunk = [servers.stdout.readline().split()[1] for _ in range(2)]
-        check(found, sunk, back.xstats(), queues)
+        check(found, sunk, queues)
+        check_port(back.xstats())
         for watcher in watchers:
             assert watcher.wait(timeout=PATIENCE_S) == 0
     finally:
@@ -178,12 +195,15 @@ def serve(plugin, image, options, queues):
         shutil.rmtree(folder)
 
 
-def check(found, sunk, x, queues):
+def check(found, sunk, queues):
     data = hashlib.sha256(random.Random(1).randbytes(BULK)).hexdigest()
     assert found['ping'] == '5' and found['ping_large'] == '5', found
     assert found['udp'] == '1' and found['queues'] == str(queues), found
     assert sunk == [found['sent']] * 2, (found, sunk)
     assert found['received'] == data and found['both'] == data, found
+
+
+def check_port(x):
     for bad in ('bad_frame', 'bad_chain', 'no_header', 'failed'):
         assert x['bridge_to_kernel_' + bad] == 0, x
     assert x['bridge_to_peer_too_big'] == 0 and x['ring_bad_address'] == 0, x

@@ -8,10 +8,13 @@
  *
  * usage: test_hostile PLUGIN
  */
+#include <fcntl.h>
 #include <pthread.h>
+#include <sys/epoll.h>
 
 #include <rte_eal.h>
 #include <rte_ethdev.h>
+#include <rte_interrupts.h>
 #include <rte_mbuf.h>
 
 #include "hostile_peer.h"
@@ -393,7 +396,7 @@ serve_some(struct peer *p)
 static void
 port_start(uint16_t port)
 {
-	struct rte_eth_conf conf = {0};
+	struct rte_eth_conf conf = {.intr_conf = {.rxq = port == ours}};
 
 	REQUIRE(rte_eth_dev_configure(port, 1, 1, &conf) == 0);
 	REQUIRE(rte_eth_rx_queue_setup(port, 0, 256, 0, NULL, pool) == 0);
@@ -644,6 +647,48 @@ sentences_cut_short(void)
 	good_both_ways();
 }
 
+/* Whoever sleeps on the queue wakes for the good one, whatever the other one kicks with. */
+static void
+sleep_beside(struct peer *p, int kick)
+{
+	struct rte_epoll_event event;
+
+	REQUIRE(peer_fd(p, REQ_SET_VRING_KICK, 1, kick) && peer_settled(p));
+	CHECK_EQ(rte_eth_dev_rx_intr_enable(ours, 0), 0);
+	for (uint32_t k = 0; k < 100 && rte_epoll_wait(RTE_EPOLL_PER_THREAD, &event, 1, 0) > 0; k++)
+		CHECK_EQ(rte_eth_dev_rx_intr_enable(ours, 0), 0);
+	good_send(good, 1);
+	CHECK_EQ(rte_epoll_wait(RTE_EPOLL_PER_THREAD, &event, 1, 20000), 1);
+	CHECK_EQ(rte_eth_dev_rx_intr_disable(ours, 0), 0);
+	good_both_ways();
+}
+
+static void
+kicks_that_are_none(void)
+{
+	int ends[2], odd[5];
+
+	REQUIRE(pipe(ends) == 0);
+	odd[0] = memfd_create("kick", MFD_CLOEXEC);
+	odd[1] = epoll_create1(EPOLL_CLOEXEC);
+	odd[2] = open("/dev/null", O_RDWR | O_CLOEXEC);
+	odd[3] = ends[0];
+	odd[4] = ends[1]; /* always ready, but not to be read */
+	REQUIRE(rte_eth_dev_rx_intr_ctl_q(
+			ours, 0, RTE_EPOLL_PER_THREAD, RTE_INTR_EVENT_ADD, NULL) == 0);
+	for (size_t i = 0; i < 2 * SL_COUNT_OF(odd); i++) {
+		struct peer p;
+
+		peer_start(&p, path, i % 2);
+		sleep_beside(&p, odd[i / 2]);
+		peer_close(&p);
+	}
+	CHECK_EQ(rte_eth_dev_rx_intr_ctl_q(ours, 0, RTE_EPOLL_PER_THREAD, RTE_INTR_EVENT_DEL, NULL),
+		0);
+	for (size_t i = 0; i < SL_COUNT_OF(odd); i++)
+		close(odd[i]);
+}
+
 static void
 ports_create(void)
 {
@@ -698,6 +743,7 @@ main(int argc, char **argv)
 	SL_TEST_RUN(ring_lies);
 	SL_TEST_RUN(places_of_rings);
 	SL_TEST_RUN(sentences_cut_short);
+	SL_TEST_RUN(kicks_that_are_none);
 	SL_TEST_RUN(packets_are_back);
 	unlink(path);
 	rte_eal_cleanup();

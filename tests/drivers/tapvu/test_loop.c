@@ -17,6 +17,7 @@
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
 
+#include "cpus.h"
 #include "sl_base.h"
 #include "sl_shared.h"
 #include "sl_test.h"
@@ -378,6 +379,27 @@ xstats_by_cause(void)
 	CHECK_EQ(xstat("rx_chain_built"), 0);
 }
 
+static void
+counters_outlive_a_queue(void)
+{
+	struct rte_eth_stats s;
+
+	CHECK_EQ(rte_eth_stats_reset(ours), 0);
+	CHECK_EQ(transfer(peer, ours, 0, 100), 100);
+	CHECK_EQ(rte_eth_dev_stop(ours), 0);
+	port_setup(ours);
+	REQUIRE(rte_eth_stats_get(ours, &s) == 0);
+	CHECK_EQ(s.ipackets, 100);
+	CHECK_EQ(rte_eth_stats_reset(ours), 0);
+	CHECK_EQ(rte_eth_dev_stop(ours), 0);
+	port_setup(ours);
+	REQUIRE(rte_eth_stats_get(ours, &s) == 0);
+	CHECK_EQ(s.ipackets, 0);
+	CHECK_EQ(transfer(peer, ours, 0, 40), 40);
+	REQUIRE(rte_eth_stats_get(ours, &s) == 0);
+	CHECK_EQ(s.ipackets, 40);
+}
+
 /* Packets that the application keeps survive the port. */
 static void
 packets_outlive_the_port(void)
@@ -421,24 +443,6 @@ ports_create(char **argv, const char *socket)
 	REQUIRE(link_up(ours));
 }
 
-/* The first or the last CPU that we may run on. */
-static unsigned int
-cpu_nth(int last)
-{
-	unsigned int found = 0;
-	cpu_set_t cpus;
-
-	REQUIRE(sched_getaffinity(0, sizeof(cpus), &cpus) == 0);
-	for (unsigned int i = 0; i < CPU_SETSIZE; i++) {
-		if (!CPU_ISSET(i, &cpus))
-			continue;
-		found = i;
-		if (!last)
-			break;
-	}
-	return found;
-}
-
 int
 main(int argc, char **argv)
 {
@@ -470,6 +474,7 @@ main(int argc, char **argv)
 	SL_TEST_RUN(two_lcores_send_on_one_queue);
 	SL_TEST_RUN(peer_stops_and_starts);
 	SL_TEST_RUN(we_stop_and_start);
+	SL_TEST_RUN(counters_outlive_a_queue);
 	SL_TEST_RUN(packets_outlive_the_port);
 	unlink(socket);
 	rte_eal_cleanup();

@@ -352,6 +352,22 @@ FEATURES = {
 }
 
 
+def check_features(driver, features):
+    """A driver's feature table has these rows, and for each row its code has that text."""
+    top = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../..')
+    code = ''
+    for name in os.listdir(f'{top}/drivers/net/{driver}'):
+        with open(f'{top}/drivers/net/{driver}/{name}', encoding='utf-8') as f:
+            code += f.read()
+    table = configparser.ConfigParser()
+    table.optionxform = str
+    table.read(f'{top}/doc/{driver}.ini')
+    claimed = set(table['Features']) - {'Usage doc'}
+    assert claimed == set(features), claimed ^ set(features)
+    unfounded = [name for name, text in features.items() if text not in code]
+    assert not unfounded, unfounded
+
+
 def run_documents(cases):
     top = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../..')
     with cases('15: the page of the driver names every argument with its default'):
@@ -363,17 +379,7 @@ def run_documents(cases):
         missing = [k for k in keys if not re.search(rf'^\| `{k}` \|[^|]+\|[^|]+\|', page, flags=re.M)]
         assert not missing, missing
     with cases('15: the feature table claims what the code has, and nothing more'):
-        code = ''
-        for name in os.listdir(f'{top}/drivers/net/tpacket'):
-            with open(f'{top}/drivers/net/tpacket/{name}', encoding='utf-8') as f:
-                code += f.read()
-        table = configparser.ConfigParser()
-        table.optionxform = str
-        table.read(f'{top}/doc/tpacket.ini')
-        claimed = set(table['Features']) - {'Usage doc'}
-        assert claimed == set(FEATURES), claimed ^ set(FEATURES)
-        unfounded = [name for name, text in FEATURES.items() if text not in code]
-        assert not unfounded, unfounded
+        check_features('tpacket', FEATURES)
 
 
 def judge(cases, driver, name, show, *args):

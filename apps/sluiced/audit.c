@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Sluice developers
+ */
+
+/*
+ * The audit's lines, from the wire inwards:
+ *
+ *   line           entered                              outcomes + held
+ *   port NAME      packets that the port handed over    packets that workers took from it
+ *   stack          packets that entered                 receive outcomes
+ *   sockets        outcome udp_queued                   handed to services, purged at a close; held
+ *   service NAME   datagrams handed to it               its outcomes
+ *   transmit       packets that ports have sent         outcome tx_sent
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_ethdev.h>
+
+#include "daemon.h"
+
+static void
+line(struct audit_line *lines, uint16_t *n, const char *name, const char *more, uint64_t entered,
+	uint64_t outcomes, uint64_t held)
+{
+	struct audit_line *l = &lines[(*n)++];
+
+	snprintf(l->name, sizeof(l->name), "%s%s", name, more);
+	l->entered = entered;
+	l->outcomes = outcomes;
+	l->held = held;
+}
+
+/* Returns what the ports have sent. */
+static uint64_t
+audit_ports(struct daemon *d, struct audit_line *lines, uint16_t *n)
+{
+	uint64_t sent = 0;
+
+	for (uint16_t i = 0; i < d->conf.nports; i++) {
+		struct rte_eth_stats stats;
+		uint64_t taken = 0;
+
+		if (rte_eth_stats_get(d->port_id[i], &stats) != 0)
+			memset(&stats, 0, sizeof(stats));
+		for (uint16_t w = 0; w < d->nworkers; w++)
+			taken += d->worker[w].received[i];
+		line(lines, n, "port ", d->conf.port[i].name, stats.ipackets, taken, 0);
+		sent += stats.opackets;
+	}
+	return sent;
+}
+
+uint16_t
+daemon_audit(struct daemon *d, struct audit_line *lines)
+{
+	uint64_t counts[SL_OUTCOME_COUNT], sum = 0, sent;
+	struct service_sums sums = d->gone;
+	uint16_t n = 0;
+
+	daemon_park(d);
+	sent = audit_ports(d, lines, &n);
+	sl_inet_outcomes(d->inet, SL_INET_NO_WORKER, counts);
+	for (int i = 0; i < SL_OUTCOME_TX_FIRST; i++)
+		sum += counts[i];
+	line(lines, &n, "stack", "", sl_inet_received(d->inet, SL_INET_NO_WORKER), sum, 0);
+	for (uint16_t i = 0; d->table != NULL && i < d->table->n; i++)
+		service_sums(d->table->service[i], &sums);
+	line(lines, &n, "sockets", "", counts[SL_RX_UDP_QUEUED], sums.handed + sums.purged,
+		sums.held);
+	for (uint16_t i = 0; d->table != NULL && i < d->table->n; i++) {
+		const struct service *s = d->table->service[i];
+		uint64_t outcome[SERVICE_OUTCOMES] = {0};
+		struct service_sums own = {0};
+
+		service_sums(s, &own);
+		service_outcomes(d, s, outcome);
+		sum = 0;
+		for (int k = 0; k < SERVICE_OUTCOMES; k++)
+			sum += outcome[k];
+		line(lines, &n, "service ", s->conf.name, own.handed, sum, 0);
+	}
+	line(lines, &n, "transmit", "", sent, counts[SL_TX_SENT], 0);
+	daemon_unpark(d);
+	return n;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Sluice developers
+ */
+#ifndef SLUICED_CONF_H
+#define SLUICED_CONF_H
+
+/**
+ * @file
+ * The configuration as the daemon uses it, and how it is read. doc/sluiced.md has a table of the
+ * keys.
+ *
+ * Reading finds every mistake that the file alone shows: unknown sections and keys, values out of
+ * range, what contradicts what. Checking against the machine (conf_machine) finds what the machine
+ * does not have. A configuration is of use only if there was no mistake at all.
+ */
+
+#include "mistakes.h"
+#include "sl_inet.h"
+
+#define CONF_PORTS_MAX 16
+#define CONF_SERVICES_MAX 64
+#define CONF_LCORES_MAX 64
+#define CONF_ADDRS_MAX 8
+#define CONF_QUEUES_MAX 16
+#define CONF_DRIVERS_MAX 8
+#define CONF_NAME_LEN 32
+#define CONF_VALUE_LEN 256
+
+enum conf_hugepages { CONF_HUGE_AUTO, CONF_HUGE_YES, CONF_HUGE_NO };
+enum conf_idle { CONF_IDLE_POLL, CONF_IDLE_BACKOFF };
+enum conf_kind { CONF_SINK, CONF_ECHO, CONF_DROP, CONF_KINDS };
+
+struct conf_cidr {
+	struct sl_addr addr;
+	uint8_t prefix;
+};
+
+/** Processors, in the order in which they were named. */
+struct conf_lcores {
+	uint16_t n;
+	uint16_t cpu[CONF_LCORES_MAX];
+};
+
+struct conf_port {
+	char name[CONF_NAME_LEN];
+	uint32_t line;
+	uint32_t devargs_line;
+	uint32_t address_line;
+	uint32_t lcores_line;
+	char devargs[CONF_VALUE_LEN];
+	char device[CONF_VALUE_LEN]; /**< devargs up to the first comma */
+	char iface[CONF_NAME_LEN]; /**< kernel interface of a net_tpacket or net_af_packet; or "" */
+	bool vdev;		   /**< a virtual device, not one on a bus */
+	uint16_t queues;	   /**< receive queues */
+	uint16_t ring;		   /**< descriptors of a receive queue; 0: the default */
+	struct conf_lcores lcores; /**< that receive; queue i on the (i mod n)th */
+	uint16_t naddrs;
+	struct conf_cidr addrs[CONF_ADDRS_MAX];
+	struct sl_addr gateway; /**< :: for none */
+	uint32_t gateway_line;
+	struct sl_addr gateway6; /**< :: for none */
+	uint32_t gateway6_line;
+	uint32_t mtu_line;
+	uint16_t mtu;  /**< 0: the port's own */
+	uint16_t vlan; /**< 0: untagged */
+	bool promiscuous;
+};
+
+struct conf_service {
+	char name[CONF_NAME_LEN];
+	uint32_t line;
+	uint32_t udp_line;
+	uint32_t address_line;
+	uint32_t port_line;
+	enum conf_kind kind;
+	uint16_t udp_port;
+	struct sl_addr address; /**< :: for any */
+	bool has_address;
+	char port[CONF_NAME_LEN]; /**< name of a port, or "" for all */
+	uint64_t rcvbuf;	  /**< 0: the default */
+};
+
+struct conf {
+	char name[CONF_NAME_LEN]; /**< "" unless given: tells daemons on one machine apart */
+	struct conf_lcores lcores;
+	uint32_t lcores_line;
+	uint32_t memory_mb;
+	uint32_t memory_line;
+	enum conf_hugepages hugepages;
+	uint32_t hugepages_line;
+	int log_level; /**< RTE_LOG_... */
+	enum conf_idle idle;
+	uint16_t ndrivers;
+	char driver[CONF_DRIVERS_MAX][CONF_VALUE_LEN];
+	uint32_t driver_line;
+	uint16_t nports;
+	struct conf_port port[CONF_PORTS_MAX];
+	uint16_t nservices;
+	struct conf_service service[CONF_SERVICES_MAX];
+};
+
+/** How a kind reads in the file. */
+const char *conf_kind_name(enum conf_kind kind);
+/** How a log level reads in the file. */
+const char *conf_log_name(int level);
+
+/**
+ * Read a text.
+ *
+ * @param conf  filled; of use only if mistakes_count(m) is 0
+ * Caller: control path.
+ */
+void conf_read_text(const char *text, size_t len, struct conf *conf, struct mistakes *m);
+
+/** Read a file; one that cannot be opened is a mistake. */
+void conf_read_file(const char *path, struct conf *conf, struct mistakes *m);
+
+/** Contradictions between sections, and what is missing. conf_read_text calls it. */
+void conf_cross(struct conf *conf, struct mistakes *m);
+
+/** Find what the machine does not have: processors, interfaces, memory, privileges, driver files.
+ */
+void conf_machine(const struct conf *conf, struct mistakes *m);
+
+/** Transmit queues that a port gets: one for each of its receive queues, and one for each lcore
+ * that does not receive from it. */
+uint16_t conf_tx_queues(const struct conf *conf, const struct conf_port *port);
+
+/** Descriptors of a receive queue of a port. */
+uint16_t conf_ring(const struct conf_port *port);
+
+/** Mbufs that the daemon makes: what rings, queues of services and caches can hold. */
+uint32_t conf_mbufs(const struct conf *conf);
+/** Bytes of data in an mbuf, headroom included. */
+uint16_t conf_mbuf_size(const struct conf *conf);
+/** Memory that goes with it, in MB. */
+uint32_t conf_memory_needed_mb(const struct conf *conf);
+
+/**
+ * Tell what differs between two configurations that only a restart can change.
+ *
+ * @param m   takes a mistake for each, at the line of the new file where it has one
+ */
+void conf_restart_only(const struct conf *now, const struct conf *next, struct mistakes *m);
+
+/** Are two services the same in all that concerns traffic? */
+bool conf_service_equal(const struct conf_service *a, const struct conf_service *b);
+
+#endif

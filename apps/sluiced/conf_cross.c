@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Sluice developers
+ */
+
+/* What one value alone does not show. A value that was a mistake by itself is absent here, and what
+ * depends on it is not looked at, so that one mistake is told once. */
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_common.h>
+#include <rte_mbuf.h>
+
+#include "conf_priv.h"
+
+#define MEMORY_DEFAULT_MB 256
+/* EAL's own, tables of the stack, slots of queues. */
+#define MEMORY_BASE_MB 48
+#define RING_DEFAULT 1024
+/* net_tpacket's ring has its own memory, and takes what comes while we are not on the processor. */
+#define RING_TPACKET 8192
+#define TX_RING 1024
+#define RCVBUF_DEFAULT 4000000
+/* Datagrams that the queues of services may hold at least, so that a reload can add some. */
+#define QUEUED_MIN 16384
+#define CACHE 512
+#define MBUF_OVERHEAD 256
+#define IPV6_MTU 1280
+
+uint16_t
+conf_ring(const struct conf_port *port)
+{
+	if (port->ring != 0)
+		return port->ring;
+	return strncmp(port->device, "net_tpacket", 11) == 0 ? RING_TPACKET : RING_DEFAULT;
+}
+
+uint16_t
+conf_tx_queues(const struct conf *conf, const struct conf_port *port)
+{
+	return (uint16_t)(port->queues + conf->lcores.n - port->lcores.n);
+}
+
+uint16_t
+conf_mbuf_size(const struct conf *conf)
+{
+	uint32_t size = RTE_MBUF_DEFAULT_BUF_SIZE;
+
+	/* Ethernet, two tags. */
+	for (uint16_t i = 0; i < conf->nports; i++)
+		size = RTE_MAX(size, conf->port[i].mtu + 22u + RTE_PKTMBUF_HEADROOM);
+	return (uint16_t)RTE_ALIGN_CEIL(size, 64u);
+}
+
+static const struct conf_port *
+find_port(const struct conf *conf, const char *name)
+{
+	for (uint16_t i = 0; i < conf->nports; i++)
+		if (strcmp(conf->port[i].name, name) == 0)
+			return &conf->port[i];
+	return NULL;
+}
+
+static uint32_t
+queued(const struct conf *conf)
+{
+	uint32_t truesize = conf_mbuf_size(conf);
+	uint64_t n = 0;
+
+	for (uint16_t i = 0; i < conf->nservices; i++) {
+		const struct conf_service *s = &conf->service[i];
+		const struct conf_port *p = find_port(conf, s->port);
+		uint64_t rcvbuf = s->rcvbuf != 0 ? s->rcvbuf : RCVBUF_DEFAULT;
+
+		n += rcvbuf / truesize * (s->has_address || p == NULL ? 1 : p->naddrs);
+	}
+	return (uint32_t)RTE_MIN(RTE_MAX(n, (uint64_t)QUEUED_MIN), (uint64_t)UINT32_MAX / 4);
+}
+
+uint32_t
+conf_mbufs(const struct conf *conf)
+{
+	uint32_t n = queued(conf) + (conf->lcores.n + 1u) * CACHE;
+
+	for (uint16_t i = 0; i < conf->nports; i++) {
+		const struct conf_port *p = &conf->port[i];
+
+		n += (uint32_t)p->queues * (conf_ring(p) + SL_INET_BURST) +
+		     (uint32_t)conf_tx_queues(conf, p) * TX_RING;
+	}
+	return n;
+}
+
+uint32_t
+conf_memory_needed_mb(const struct conf *conf)
+{
+	uint64_t bytes = (uint64_t)conf_mbufs(conf) * (conf_mbuf_size(conf) + MBUF_OVERHEAD);
+
+	return MEMORY_BASE_MB + (uint32_t)(bytes >> 20);
+}
+
+static bool
+on_link(const struct conf_cidr *c, const struct sl_addr *a)
+{
+	unsigned int bits = c->prefix + (sl_addr_is_v4(&c->addr) ? 96u : 0u);
+
+	if (sl_addr_is_v4(&c->addr) != sl_addr_is_v4(a))
+		return false;
+	for (unsigned int i = 0; i < bits; i++)
+		if (((c->addr.b[i / 8] ^ a->b[i / 8]) >> (7 - i % 8) & 1) != 0)
+			return false;
+	return true;
+}
+
+static bool
+is_link_local(const struct sl_addr *a)
+{
+	return a->b[0] == 0xfe && (a->b[1] & 0xc0) == 0x80;
+}
+
+static void
+check_gateway(
+	const struct conf_port *p, const struct sl_addr *gw, uint32_t line, struct mistakes *m)
+{
+	bool reached = is_link_local(gw);
+	char text[64];
+
+	if (sl_addr_is_any(gw) || p->naddrs == 0)
+		return;
+	sl_addr_format(gw, text, sizeof(text));
+	for (uint16_t i = 0; i < p->naddrs; i++) {
+		reached |= on_link(&p->addrs[i], gw);
+		if (memcmp(&p->addrs[i].addr, gw, sizeof(*gw)) == 0) {
+			mistake(m, line,
+				"[port %s] gateway = %s: is the port's own address; name a router.",
+				p->name, text);
+			return;
+		}
+	}
+	if (!reached)
+		mistake(m, line,
+			"[port %s] gateway = %s: is in none of the networks of \"address\"; name a "
+			"router on the link.",
+			p->name, text);
+}
+
+/* Lcores and queues of a port, with what was left out filled in. */
+static void
+check_share(const struct conf *conf, struct conf_port *p, struct mistakes *m)
+{
+	bool given = p->lcores_line != 0;
+
+	if (conf->lcores.n == 0)
+		return;
+	for (uint16_t i = 0; i < p->lcores.n; i++)
+		if (!conf_lcores_have(&conf->lcores, p->lcores.cpu[i]))
+			mistake(m, p->lcores_line,
+				"[port %s] lcores: %u is not among the lcores of [sluiced]; add it "
+				"there, or name another.",
+				p->name, p->lcores.cpu[i]);
+	if (given && p->lcores.n == 0)
+		return;
+	if (!given) {
+		p->lcores = conf->lcores;
+		/* As many as there are queues for. */
+		if (p->queues != 0 && p->lcores.n > p->queues)
+			p->lcores.n = p->queues;
+		if (p->lcores.n > CONF_QUEUES_MAX)
+			p->lcores.n = CONF_QUEUES_MAX;
+	}
+	if (p->queues == 0)
+		p->queues = p->lcores.n;
+	if (p->queues < p->lcores.n)
+		mistake(m, p->lcores_line,
+			"[port %s] lcores: %u lcores for %u receive queues; name no more lcores "
+			"than "
+			"\"queues\" has.",
+			p->name, p->lcores.n, p->queues);
+}
+
+static void
+check_port(struct conf *conf, struct conf_port *p, struct mistakes *m)
+{
+	check_share(conf, p, m);
+	check_gateway(p, &p->gateway, p->gateway_line, m);
+	check_gateway(p, &p->gateway6, p->gateway6_line, m);
+	for (uint16_t i = 0; i < p->naddrs && p->mtu != 0 && p->mtu < IPV6_MTU; i++) {
+		if (sl_addr_is_v4(&p->addrs[i].addr))
+			continue;
+		mistake(m, p->mtu_line,
+			"[port %s] mtu = %u: is too small for the IPv6 address on line %u; %d at "
+			"least.",
+			p->name, p->mtu, p->address_line, IPV6_MTU);
+		break;
+	}
+}
+
+/* Two ports: what they may not share. */
+static void
+check_ports(const struct conf_port *a, const struct conf_port *b, struct mistakes *m)
+{
+	char text[64];
+
+	if (a->devargs[0] != '\0' && strcmp(a->device, b->device) == 0)
+		mistake(m, b->devargs_line,
+			"[port %s] devargs: [port %s] has the device %s already; number them, as "
+			"in "
+			"net_tpacket0 and net_tpacket1.",
+			b->name, a->name, a->device);
+	if (a->iface[0] != '\0' && strcmp(a->iface, b->iface) == 0)
+		mistake(m, b->devargs_line,
+			"[port %s] devargs: [port %s] has the interface %s already; give it to "
+			"one.",
+			b->name, a->name, a->iface);
+	for (uint16_t i = 0; i < b->naddrs; i++) {
+		for (uint16_t k = 0; k < a->naddrs; k++) {
+			const struct conf_cidr *x = &a->addrs[k], *y = &b->addrs[i];
+
+			if (!on_link(x, &y->addr) && !on_link(y, &x->addr))
+				continue;
+			sl_addr_format(&y->addr, text, sizeof(text));
+			mistake(m, b->address_line,
+				"[port %s] address: %s is in a network of [port %s]; give each "
+				"port "
+				"networks of its own.",
+				b->name, text, a->name);
+		}
+	}
+}
+
+static const struct conf_port *
+port_of(const struct conf *conf, const struct sl_addr *a)
+{
+	for (uint16_t i = 0; i < conf->nports; i++)
+		for (uint16_t k = 0; k < conf->port[i].naddrs; k++)
+			if (memcmp(&conf->port[i].addrs[k].addr, a, sizeof(*a)) == 0)
+				return &conf->port[i];
+	return NULL;
+}
+
+static void
+check_service(const struct conf *conf, const struct conf_service *s, struct mistakes *m)
+{
+	const struct conf_port *p = find_port(conf, s->port), *has;
+	char text[64];
+
+	if (s->port[0] != '\0' && p == NULL)
+		mistake(m, s->port_line,
+			"[service %s] port = %s: there is no [port %s]; name one that there is.",
+			s->name, s->port, s->port);
+	if (!s->has_address)
+		return;
+	has = port_of(conf, &s->address);
+	sl_addr_format(&s->address, text, sizeof(text));
+	if (has == NULL)
+		mistake(m, s->address_line,
+			"[service %s] address = %s: no port has it; name one of a port's "
+			"\"address\".",
+			s->name, text);
+	else if (p != NULL && has != p)
+		mistake(m, s->address_line,
+			"[service %s] address = %s: belongs to [port %s], not to [port %s]; leave "
+			"\"port\" out.",
+			s->name, text, has->name, p->name);
+}
+
+/* Could one datagram be for both? */
+static bool
+overlap(const struct conf *conf, const struct conf_service *a, const struct conf_service *b)
+{
+	const struct conf_port *p, *q;
+
+	if (a->udp_port == 0 || a->udp_port != b->udp_port)
+		return false;
+	if (a->has_address && b->has_address)
+		return memcmp(&a->address, &b->address, sizeof(a->address)) == 0;
+	p = a->has_address ? port_of(conf, &a->address) : find_port(conf, a->port);
+	q = b->has_address ? port_of(conf, &b->address) : find_port(conf, b->port);
+	/* A port or address that is not there is a mistake of its own. */
+	if ((p == NULL && (a->has_address || a->port[0] != '\0')) ||
+		(q == NULL && (b->has_address || b->port[0] != '\0')))
+		return false;
+	return p == NULL || q == NULL || p == q;
+}
+
+static void
+check_services(const struct conf *conf, struct mistakes *m)
+{
+	for (uint16_t i = 0; i < conf->nservices; i++) {
+		const struct conf_service *s = &conf->service[i];
+
+		check_service(conf, s, m);
+		for (uint16_t k = 0; k < i; k++) {
+			if (!overlap(conf, &conf->service[k], s))
+				continue;
+			mistake(m, s->udp_line,
+				"[service %s] udp-port = %u: [service %s] on line %u has it "
+				"already; "
+				"choose another, or divide them by \"address\" or \"port\".",
+				s->name, s->udp_port, conf->service[k].name, conf->service[k].line);
+			break;
+		}
+	}
+}
+
+/* Each lcore has something to receive. */
+static void
+check_lcores(const struct conf *conf, struct mistakes *m)
+{
+	char list[256] = "";
+	size_t at = 0;
+
+	for (uint16_t i = 0; i < conf->lcores.n; i++) {
+		bool works = conf->nports == 0;
+
+		for (uint16_t p = 0; p < conf->nports; p++)
+			works |= conf_lcores_have(&conf->port[p].lcores, conf->lcores.cpu[i]) ||
+				 (conf->port[p].lcores_line != 0 && conf->port[p].lcores.n == 0);
+		if (!works && at < sizeof(list))
+			at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%u", at ? "," : "",
+				conf->lcores.cpu[i]);
+	}
+	if (at != 0)
+		mistake(m, conf->lcores_line,
+			"[sluiced] lcores: no port has a receive queue for %s; leave out what has "
+			"no "
+			"work, or raise \"queues\".",
+			list);
+}
+
+static void
+check_memory(struct conf *conf, struct mistakes *m)
+{
+	uint32_t need = conf_memory_needed_mb(conf);
+
+	if (conf->memory_line == 0)
+		conf->memory_mb = RTE_MAX(need, (uint32_t)MEMORY_DEFAULT_MB);
+	else if (conf->memory_mb != 0 && conf->memory_mb < need)
+		mistake(m, conf->memory_line,
+			"[sluiced] memory = %u: is too little for %u packets; %u at least, or "
+			"smaller "
+			"\"ring\", \"queues\" or \"rcvbuf\".",
+			conf->memory_mb, conf_mbufs(conf), need);
+}
+
+void
+conf_cross(struct conf *conf, struct mistakes *m)
+{
+	bool whole = mistakes_count(m) == 0;
+
+	if (conf->nports == 0 && whole)
+		mistake(m, 0, "names no port; add a section [port NAME].");
+	for (uint16_t i = 0; i < conf->nports; i++) {
+		check_port(conf, &conf->port[i], m);
+		for (uint16_t k = 0; k < i; k++)
+			check_ports(&conf->port[k], &conf->port[i], m);
+	}
+	check_services(conf, m);
+	check_lcores(conf, m);
+	check_memory(conf, m);
+	for (uint16_t i = 0; i < conf->nservices; i++)
+		if (conf->service[i].rcvbuf == 0)
+			conf->service[i].rcvbuf = RCVBUF_DEFAULT;
+}
+
+bool
+conf_service_equal(const struct conf_service *a, const struct conf_service *b)
+{
+	return a->kind == b->kind && a->udp_port == b->udp_port &&
+	       a->has_address == b->has_address &&
+	       memcmp(&a->address, &b->address, sizeof(a->address)) == 0 &&
+	       strcmp(a->port, b->port) == 0 && a->rcvbuf == b->rcvbuf;
+}
+
+static bool
+lcores_equal(const struct conf_lcores *a, const struct conf_lcores *b)
+{
+	return a->n == b->n && memcmp(a->cpu, b->cpu, a->n * sizeof(a->cpu[0])) == 0;
+}
+
+static bool
+addrs_equal(const struct conf_port *a, const struct conf_port *b)
+{
+	if (a->naddrs != b->naddrs)
+		return false;
+	for (uint16_t i = 0; i < a->naddrs; i++)
+		if (a->addrs[i].prefix != b->addrs[i].prefix ||
+			memcmp(&a->addrs[i].addr, &b->addrs[i].addr, sizeof(struct sl_addr)) != 0)
+			return false;
+	return true;
+}
+
+static bool
+port_equal(const struct conf_port *a, const struct conf_port *b)
+{
+	return strcmp(a->devargs, b->devargs) == 0 && a->queues == b->queues &&
+	       conf_ring(a) == conf_ring(b) && lcores_equal(&a->lcores, &b->lcores) &&
+	       addrs_equal(a, b) && memcmp(&a->gateway, &b->gateway, sizeof(a->gateway)) == 0 &&
+	       memcmp(&a->gateway6, &b->gateway6, sizeof(a->gateway6)) == 0 && a->mtu == b->mtu &&
+	       a->vlan == b->vlan && a->promiscuous == b->promiscuous;
+}
+
+void
+conf_restart_only(const struct conf *now, const struct conf *next, struct mistakes *m)
+{
+	static const char what[] = "changes with a restart only; restart, or take the change back.";
+
+	if (strcmp(now->name, next->name) != 0)
+		mistake(m, 0, "[sluiced] name: %s", what);
+	if (!lcores_equal(&now->lcores, &next->lcores))
+		mistake(m, next->lcores_line, "[sluiced] lcores: %s", what);
+	if (now->hugepages != next->hugepages)
+		mistake(m, next->hugepages_line, "[sluiced] hugepages: %s", what);
+	if (next->memory_line != 0 && now->memory_mb != next->memory_mb)
+		mistake(m, next->memory_line, "[sluiced] memory: %s", what);
+	if (now->ndrivers != next->ndrivers ||
+		memcmp(now->driver, next->driver, sizeof(now->driver)) != 0)
+		mistake(m, next->driver_line, "[sluiced] driver: %s", what);
+	for (uint16_t i = 0; i < next->nports; i++) {
+		const struct conf_port *p = &next->port[i], *q = find_port(now, p->name);
+
+		if (q == NULL)
+			mistake(m, p->line, "[port %s]: is new, and %s", p->name, what);
+		else if (!port_equal(q, p))
+			mistake(m, p->line, "[port %s]: differs, and %s", p->name, what);
+	}
+	for (uint16_t i = 0; i < now->nports; i++)
+		if (find_port(next, now->port[i].name) == NULL)
+			mistake(m, 0, "[port %s]: is gone, and %s", now->port[i].name, what);
+}

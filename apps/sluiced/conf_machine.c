@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Sluice developers
+ */
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../common/app.h"
+#include "../common/iface.h"
+#include "conf_priv.h"
+
+static void
+check_cpus(const struct conf *conf, struct mistakes *m)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set) != 0)
+		return;
+	for (uint16_t i = 0; i < conf->lcores.n; i++)
+		if (conf->lcores.cpu[i] >= CPU_SETSIZE || !CPU_ISSET(conf->lcores.cpu[i], &set))
+			mistake(m, conf->lcores_line,
+				"[sluiced] lcores: processor %u is not there, or not allowed to "
+				"this "
+				"process; \"taskset -p $$\" shows which are.",
+				conf->lcores.cpu[i]);
+}
+
+static void
+check_hugepages(const struct conf *conf, struct mistakes *m)
+{
+	uint64_t most = app_huge_free_mb();
+
+	if (conf->hugepages != CONF_HUGE_YES)
+		return;
+	if (geteuid() != 0)
+		mistake(m, conf->hugepages_line,
+			"[sluiced] hugepages = yes: needs root; run as root, or write no.");
+	else if (most < conf->memory_mb)
+		mistake(m, conf->hugepages_line,
+			"[sluiced] hugepages = yes: %u MB are needed and %llu MB of one size free; "
+			"\"sysctl vm.nr_hugepages=%u\" reserves them, or write no.",
+			conf->memory_mb, (unsigned long long)most, (conf->memory_mb + 1) / 2 + 8);
+}
+
+static void
+check_drivers(const struct conf *conf, struct mistakes *m)
+{
+	for (uint16_t i = 0; i < conf->ndrivers; i++)
+		if (access(conf->driver[i], R_OK) != 0)
+			mistake(m, conf->driver_line,
+				"[sluiced] driver = %s: there is no such file to read; name the "
+				"librte_net_... that you want.",
+				conf->driver[i]);
+}
+
+/* Has the host's kernel the address? Then it answers in our place. */
+static bool
+kernel_has(const struct sl_addr *a)
+{
+	struct ifaddrs *list, *i;
+	bool found = false;
+
+	if (getifaddrs(&list) != 0)
+		return false;
+	for (i = list; i != NULL && !found; i = i->ifa_next) {
+		const struct sockaddr_in *in = (const void *)i->ifa_addr;
+		const struct sockaddr_in6 *in6 = (const void *)i->ifa_addr;
+
+		if (i->ifa_addr == NULL)
+			continue;
+		if (sl_addr_is_v4(a) && in->sin_family == AF_INET)
+			found = in->sin_addr.s_addr == sl_addr_to_v4(a);
+		else if (!sl_addr_is_v4(a) && in6->sin6_family == AF_INET6)
+			found = memcmp(&in6->sin6_addr, a->b, sizeof(a->b)) == 0;
+	}
+	freeifaddrs(list);
+	return found;
+}
+
+static void
+check_port(const struct conf_port *p, struct mistakes *m)
+{
+	char text[256];
+
+	if (p->iface[0] == '\0')
+		return;
+	if (iface_fault(p->iface, text, sizeof(text))) {
+		mistake(m, p->devargs_line, "[port %s] devargs: interface %s: %s.", p->name,
+			p->iface, text);
+		return;
+	}
+	for (uint16_t i = 0; i < p->naddrs; i++) {
+		if (!kernel_has(&p->addrs[i].addr))
+			continue;
+		sl_addr_format(&p->addrs[i].addr, text, sizeof(text));
+		mistake(m, p->address_line,
+			"[port %s] address: the kernel has %s too and would answer in the port's "
+			"place; \"ip addr del\" takes it away, or choose another.",
+			p->name, text);
+	}
+}
+
+void
+conf_machine(const struct conf *conf, struct mistakes *m)
+{
+	check_cpus(conf, m);
+	check_hugepages(conf, m);
+	check_drivers(conf, m);
+	for (uint16_t i = 0; i < conf->nports; i++)
+		check_port(&conf->port[i], m);
+}

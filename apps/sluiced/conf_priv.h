@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Sluice developers
+ */
+#ifndef SLUICED_CONF_PRIV_H
+#define SLUICED_CONF_PRIV_H
+
+/**
+ * @file
+ * Keys: each has a function that takes its value into the configuration, or tells the mistake.
+ */
+
+#include "conf.h"
+
+/** A key with its value, and where it is. */
+struct conf_at {
+	struct conf *conf;
+	struct conf_port *port;	      /**< in a [port] section, else NULL */
+	struct conf_service *service; /**< in a [service] section, else NULL */
+	struct mistakes *m;
+	const char *section;
+	const char *key;
+	const char *value;
+	uint32_t line;
+};
+
+struct conf_key {
+	const char *name;
+	const char *example; /**< NULL: may be left out */
+	void (*take)(struct conf_at *at);
+};
+
+/** Keys of each kind of section; the last one has no name. */
+extern const struct conf_key conf_sluiced_keys[];
+extern const struct conf_key conf_port_keys[];
+extern const struct conf_key conf_service_keys[];
+
+/** Tell a mistake about a key's value: "[SECTION] KEY = VALUE: " comes before the sentence. */
+void conf_wrong(struct conf_at *at, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/** A whole number in range into *value; false, with the mistake told, if it is none. */
+bool conf_number(struct conf_at *at, uint64_t min, uint64_t max, uint64_t *value);
+
+/** One of the words, its index into *value. choices: "poll or backoff" for the sentence. */
+bool conf_word(struct conf_at *at, const char *const *words, size_t n, const char *choices,
+	unsigned int *value);
+
+/** "1,3-5" or "1 3". */
+void conf_lcores(struct conf_at *at, struct conf_lcores *lcores);
+
+/** The next word of a list that blanks or commas divide; false at its end. *text moves on. */
+bool conf_next(const char **text, char *word, size_t size);
+
+/** A name of a section, a port or a daemon: letters, digits, "-", "_" and ".". */
+bool conf_name_good(const char *name);
+
+/** Is cpu among them? */
+bool conf_lcores_have(const struct conf_lcores *lcores, uint16_t cpu);
+
+#endif

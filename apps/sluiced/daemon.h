@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Sluice developers
+ */
+#ifndef SLUICED_DAEMON_H
+#define SLUICED_DAEMON_H
+
+/**
+ * @file
+ * The running daemon: ports, the stack, workers on lcores, services, and who may touch what.
+ *
+ *   main thread       starts all, then sleeps: signals, watchdog
+ *   workers           one a processor of [sluiced] lcores: poll ports, serve, flush
+ *   telemetry threads answer sluicectl and dpdk-telemetry.py; also a reload runs in one
+ *
+ * A *table* is the services as workers see them. A reload makes a new one, publishes the pointer
+ * (release; a worker loads it once a turn with acquire), waits for a grace period of the stack, and
+ * then closes what only the old table had. Sockets share their ports (SO_REUSEPORT), so that the
+ * new ones can be open before the old ones are closed. What several control threads touch is under
+ * `lock`.
+ *
+ * To read all counters as of one moment, an audit *parks* the workers: each ends its turn, goes
+ * offline for grace periods, says so and waits. That takes as long as the slowest turn, and what
+ * arrives meanwhile waits in the ports' rings.
+ */
+
+#include <pthread.h>
+
+#include "conf.h"
+#include "sl_inet.h"
+#include "sl_shared.h"
+#include "sl_udp.h"
+
+#define DAEMON_PROTOCOL 1
+#define DAEMON_VERSION "0.1.0"
+/** Sockets of a service: one for any address, or one for each of a port. */
+#define SERVICE_SOCKS_MAX CONF_ADDRS_MAX
+#define DAEMON_REPORT_LEN 7000
+
+/** What becomes of a datagram that a service was handed. */
+enum service_outcome {
+	SERVICE_SUNK,	   /**< received and counted */
+	SERVICE_DROPPED,   /**< taken and dropped, as asked */
+	SERVICE_ECHOED,	   /**< sent back */
+	SERVICE_REFLECTOR, /**< came from a port that may answer: no echo, or it would never end */
+	SERVICE_GROUP,	   /**< sent to or from a group or broadcast address: no echo */
+	SERVICE_TOO_BIG,   /**< no echo: longer than the MTU of the way back */
+	SERVICE_UNREACHABLE, /**< no echo: no way back */
+	SERVICE_NO_MBUF,     /**< no echo: no packet for the copy */
+	SERVICE_OUTCOMES
+};
+
+struct service_outcome_info {
+	const char *name;
+	bool drop;
+};
+extern const struct service_outcome_info service_outcome_info[SERVICE_OUTCOMES];
+
+/** Counters of one worker for one service; that worker alone writes them. */
+struct service_cell {
+	uint64_t outcome[SERVICE_OUTCOMES];
+	uint64_t bytes; /**< payload handed to the service */
+} SL_CACHE_ALIGNED;
+
+/** Sums over sockets: those that are open, or those that are closed. */
+struct service_sums {
+	uint64_t appended; /**< datagrams that entered the queues */
+	uint64_t handed;   /**< of these, handed to the service */
+	uint64_t purged;   /**< of these, in a queue when its socket was closed */
+	uint64_t held;	   /**< of these, in a queue now */
+	uint64_t rcvbuf;   /**< refused: no room for their size */
+	uint64_t slots;	   /**< refused: no slot */
+};
+
+struct service {
+	struct conf_service conf;
+	uint16_t nsocks;
+	struct sl_udp_sock *sock[SERVICE_SOCKS_MAX];
+	struct sl_addr bound[SERVICE_SOCKS_MAX];
+	uint16_t worker;	   /**< its reader */
+	enum conf_kind kind;	   /**< (relaxed) a reload may change it while workers serve */
+	struct service_cell *cell; /**< one a worker */
+};
+
+struct service_table {
+	uint16_t n;
+	struct service *service[CONF_SERVICES_MAX];
+	/** UDP ports of echo services, network order: they are not answered. */
+	uint16_t nechos;
+	uint16_t echo[CONF_SERVICES_MAX];
+};
+
+struct daemon;
+
+struct worker_pair {
+	uint16_t port_index;
+	uint16_t port_id;
+	uint16_t queue;
+};
+
+struct worker {
+	struct daemon *d;
+	uint16_t index;
+	uint16_t cpu;
+	unsigned int lcore;
+	uint16_t npairs;
+	struct worker_pair pair[CONF_PORTS_MAX * CONF_QUEUES_MAX];
+	uint16_t tx_queue[CONF_PORTS_MAX]; /**< of each port, this worker's own */
+	uint64_t sleep_max_ns;		   /**< of its receive rings, the least */
+	/* Written by the worker alone, from here on. */
+	SL_CACHE_ALIGNED uint64_t turns;
+	uint64_t busy_turns; /**< those that received or served something */
+	uint64_t sleeps;
+	uint64_t slept_ns;
+	uint64_t longest_ns;
+	uint64_t received[CONF_PORTS_MAX]; /**< packets by port */
+	uint32_t empty;			   /**< turns in a row that found nothing */
+	uint64_t step_ns;
+	bool parked; /**< (release) waits for the end of an audit */
+	bool ended;  /**< (release) has left its loop */
+};
+
+enum daemon_state { DAEMON_STARTING, DAEMON_RUNNING, DAEMON_ENDING };
+
+struct daemon {
+	const char *path; /**< of the configuration file */
+	struct conf conf; /**< in force (l) */
+	pthread_mutex_t lock;
+	enum daemon_state state; /**< (l) */
+	struct rte_mempool *pool;
+	uint32_t mbufs; /**< in the pool */
+	struct sl_inet *inet;
+	struct sl_udp *udp;
+	uint16_t port_id[CONF_PORTS_MAX];
+	uint16_t nworkers;
+	struct worker *worker;
+	struct service_table *table; /**< (release by control, acquire by workers) */
+	bool crowded;		     /**< workers share processors with others */
+	bool halt;		     /**< (relaxed) workers return */
+	bool park;		     /**< (release) workers park */
+	uint64_t started_s;
+	uint64_t reloads;			 /**< applied (l) */
+	uint64_t refused;			 /**< reloads that were refused (l) */
+	struct service_sums gone;		 /**< sockets closed so far (l) */
+	uint64_t gone_outcome[SERVICE_OUTCOMES]; /**< of services that are gone (l) */
+	char report[DAEMON_REPORT_LEN];		 /**< what the last reload found (l) */
+};
+
+/* ---- start and end (start.c) ---- */
+
+/** Set EAL, ports, stack and workers up; mistakes end the program. */
+void daemon_start(struct daemon *d);
+/** Will EAL use hugepages? */
+bool daemon_hugepages(const struct conf *conf);
+/** Are all addresses usable? 1 yes; 0 not yet; -1 another host has one, which is told. */
+int daemon_addresses_ready(const struct daemon *d);
+/** Stop workers, close all; tell when packets are missing. */
+void daemon_end(struct daemon *d);
+
+/* ---- workers (worker.c) ---- */
+
+/** A worker's life; the argument is its struct worker. */
+int worker_main(void *worker);
+/** Stop all workers between two turns; daemon_unpark lets them go on. Locked. */
+void daemon_park(struct daemon *d);
+void daemon_unpark(struct daemon *d);
+
+/* ---- services (service.c) ---- */
+
+/**
+ * Serve what waits in the queues of a worker's services.
+ *
+ * @return   datagrams
+ */
+uint32_t services_turn(struct worker *w, const struct service_table *table);
+
+/** Make a service; its sockets are open. NULL with a mistake when that cannot be done. */
+struct service *service_open(
+	struct daemon *d, const struct conf_service *conf, uint16_t nth, struct mistakes *m);
+/** Close its sockets; their sums go to d->gone. No worker has it any more. */
+void service_close(struct daemon *d, struct service *s);
+/** Sums over open sockets, added up. */
+void service_sums(const struct service *s, struct service_sums *sums);
+/** Outcomes over all workers, added up. */
+void service_outcomes(const struct daemon *d, const struct service *s, uint64_t *outcome);
+
+/* ---- reload (reload.c) ---- */
+
+struct reload_result {
+	bool applied;
+	uint16_t added;
+	uint16_t removed;
+	uint16_t changed;
+	uint16_t kept;
+	uint32_t mistakes;
+};
+
+/** Read the file and apply it, or refuse the whole of it. Takes the lock. d->report has the text.
+ */
+void daemon_reload(struct daemon *d, struct reload_result *r);
+/** Open the services of the first configuration; false with mistakes told. */
+bool daemon_open_services(struct daemon *d, struct mistakes *m);
+
+/* ---- telemetry (telemetry.c, audit.c) ---- */
+
+struct audit_line {
+	char name[64];
+	uint64_t entered;
+	uint64_t outcomes;
+	uint64_t held;
+};
+#define AUDIT_LINES_MAX (2 * CONF_PORTS_MAX + CONF_SERVICES_MAX + 8)
+
+/**
+ * Compare, as of one moment, what entered with what became of it.
+ *
+ * @return   number of lines; each is right if entered = outcomes + held
+ * Locked.
+ */
+uint16_t daemon_audit(struct daemon *d, struct audit_line *lines);
+
+/** Register the endpoints; false when telemetry does not take them. */
+bool telemetry_open(struct daemon *d);
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Sluice developers
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_byteorder.h>
+#include <rte_log.h>
+
+#include "daemon.h"
+#include "notify.h"
+
+/* A table that is being made, and what of it is new. */
+struct draft {
+	struct service_table *table;
+	bool fresh[CONF_SERVICES_MAX]; /* opened for this table */
+};
+
+static struct service *
+find(const struct service_table *t, const char *name)
+{
+	for (uint16_t i = 0; t != NULL && i < t->n; i++)
+		if (strcmp(t->service[i]->conf.name, name) == 0)
+			return t->service[i];
+	return NULL;
+}
+
+/* May the sockets stay? */
+static bool
+same_sockets(const struct conf_service *a, const struct conf_service *b)
+{
+	return a->udp_port == b->udp_port && a->has_address == b->has_address &&
+	       memcmp(&a->address, &b->address, sizeof(a->address)) == 0 &&
+	       strcmp(a->port, b->port) == 0;
+}
+
+static void
+draft_drop(struct daemon *d, struct draft *draft)
+{
+	for (uint16_t i = 0; i < draft->table->n; i++)
+		if (draft->fresh[i])
+			service_close(d, draft->table->service[i]);
+	free(draft->table);
+}
+
+/* Open what is new; nothing that is there changes yet. */
+static bool
+draft_make(struct daemon *d, const struct conf *conf, struct draft *draft, struct mistakes *m)
+{
+	struct service_table *t = calloc(1, sizeof(*t));
+
+	memset(draft, 0, sizeof(*draft));
+	draft->table = t;
+	if (t == NULL) {
+		mistake(m, 0, "cannot be applied: no memory.");
+		return false;
+	}
+	for (uint16_t i = 0; i < conf->nservices; i++) {
+		const struct conf_service *c = &conf->service[i];
+		struct service *s = find(d->table, c->name);
+
+		if (s == NULL || !same_sockets(&s->conf, c)) {
+			s = service_open(d, c, i, m);
+			if (s == NULL) {
+				draft_drop(d, draft);
+				return false;
+			}
+			draft->fresh[i] = true;
+		}
+		t->service[t->n++] = s;
+		if (c->kind == CONF_ECHO)
+			t->echo[t->nechos++] = rte_cpu_to_be_16(c->udp_port);
+	}
+	return true;
+}
+
+/* What the new table takes over from the old one follows the file. */
+static void
+adopt(const struct conf *conf, const struct draft *draft, struct reload_result *r)
+{
+	for (uint16_t i = 0; i < draft->table->n; i++) {
+		struct service *s = draft->table->service[i];
+		const struct conf_service *c = &conf->service[i];
+
+		if (draft->fresh[i])
+			continue;
+		if (conf_service_equal(&s->conf, c)) {
+			r->kept++;
+		} else {
+			r->changed++;
+			for (uint16_t k = 0; k < s->nsocks; k++)
+				sl_udp_set_rcvbuf(s->sock[k], c->rcvbuf);
+			sl_store_relaxed(&s->kind, c->kind);
+		}
+		s->conf = *c;
+	}
+}
+
+/* Let workers see the table, and close what it no longer has. */
+static void
+publish(struct daemon *d, const struct draft *draft, struct reload_result *r)
+{
+	struct service_table *old = d->table;
+
+	sl_store_release(&d->table, draft->table); /* pairs with turn() */
+	sl_inet_synchronize(d->inet, SL_INET_NO_WORKER);
+	for (uint16_t i = 0; old != NULL && i < old->n; i++) {
+		struct service *s = old->service[i];
+		const struct service *now = find(draft->table, s->conf.name);
+
+		if (now == s)
+			continue;
+		if (now == NULL)
+			r->removed++;
+		else
+			r->changed++;
+		service_close(d, s);
+	}
+	for (uint16_t i = 0; i < draft->table->n; i++)
+		r->added += draft->fresh[i];
+	free(old);
+}
+
+bool
+daemon_open_services(struct daemon *d, struct mistakes *m)
+{
+	struct reload_result r = {0};
+	struct draft draft;
+
+	if (!draft_make(d, &d->conf, &draft, m))
+		return false;
+	publish(d, &draft, &r);
+	return true;
+}
+
+/* A service whose sockets changed was counted as new, and again as changed. */
+static void
+apply(struct daemon *d, struct conf *next, struct draft *draft, struct reload_result *r)
+{
+	adopt(next, draft, r);
+	for (uint16_t i = 0; i < draft->table->n; i++)
+		if (draft->fresh[i] && find(d->table, draft->table->service[i]->conf.name) != NULL)
+			r->added--;
+	publish(d, draft, r);
+	sl_store_relaxed(&d->conf.idle, next->idle);
+	d->conf.log_level = next->log_level;
+	rte_log_set_global_level((uint32_t)next->log_level);
+	rte_log_set_level_pattern("*", (uint32_t)next->log_level);
+	d->conf.nservices = next->nservices;
+	memcpy(d->conf.service, next->service, sizeof(next->service));
+	r->applied = true;
+}
+
+static void
+check_room(const struct daemon *d, const struct conf *next, struct mistakes *m)
+{
+	if (conf_mbufs(next) > d->mbufs)
+		mistake(m, 0,
+			"services may hold %u packets now, and memory was made for %u; restart, or "
+			"use smaller \"rcvbuf\".",
+			conf_mbufs(next), d->mbufs);
+}
+
+void
+daemon_reload(struct daemon *d, struct reload_result *r)
+{
+	static struct conf next;
+	struct mistakes *m = mistakes_create(d->path);
+	struct draft draft;
+
+	memset(r, 0, sizeof(*r));
+	pthread_mutex_lock(&d->lock);
+	if (m == NULL || d->state != DAEMON_RUNNING) {
+		snprintf(d->report, sizeof(d->report), "%s: not reloaded: %s.\n", d->path,
+			m == NULL ? "no memory" : "starting or ending");
+		r->mistakes = 1;
+		pthread_mutex_unlock(&d->lock);
+		mistakes_free(m);
+		return;
+	}
+	notify_reloading();
+	conf_read_file(d->path, &next, m);
+	if (mistakes_count(m) == 0)
+		conf_restart_only(&d->conf, &next, m);
+	if (mistakes_count(m) == 0)
+		check_room(d, &next, m);
+	if (mistakes_count(m) == 0 && draft_make(d, &next, &draft, m))
+		apply(d, &next, &draft, r);
+	r->mistakes = (uint32_t)mistakes_count(m);
+	if (r->applied) {
+		d->reloads++;
+		snprintf(d->report, sizeof(d->report),
+			"%s: applied: %u services added, %u removed, %u changed, %u kept.\n",
+			d->path, r->added, r->removed, r->changed, r->kept);
+	} else {
+		d->refused++;
+		mistakes_join(m, d->report, sizeof(d->report));
+	}
+	notify_ready(r->applied ? "running" : "running; the last reload was refused");
+	pthread_mutex_unlock(&d->lock);
+	mistakes_free(m);
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Sluice developers
+ */
+
+/*
+ * What services do with their datagrams. An echo is safe from abuse by four rules: the answer is
+ * the request's payload, so no longer than it; nothing that was sent to or from a group or a
+ * broadcast address is answered; no source port is answered behind which something may answer back
+ * without being asked to (well-known reflectors, and our own echo services, wherever they are); and
+ * it goes to the address that asked, over the stack, which has refused sources that nobody may send
+ * from.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_common.h>
+#include <rte_mbuf.h>
+
+#include "../common/app.h"
+#include "daemon.h"
+#include "sl_errno.h"
+
+#define HEADROOM 128 /* as sl_inet_udp_output needs */
+#define SLOTS 4096
+
+const struct service_outcome_info service_outcome_info[SERVICE_OUTCOMES] = {
+	[SERVICE_SUNK] = {"sunk", false},
+	[SERVICE_DROPPED] = {"dropped", true},
+	[SERVICE_ECHOED] = {"echoed", false},
+	[SERVICE_REFLECTOR] = {"echo_reflector", true},
+	[SERVICE_GROUP] = {"echo_group", true},
+	[SERVICE_TOO_BIG] = {"echo_too_big", true},
+	[SERVICE_UNREACHABLE] = {"echo_unreachable", true},
+	[SERVICE_NO_MBUF] = {"echo_no_mbuf", true},
+};
+
+/* Services that answer whatever comes: echo, discard's neighbours daytime, quotd, chargen and time;
+ * and those that are known to be asked in others' names: DNS, TFTP, NTP, SNMP, CLDAP, STAMP, SSDP,
+ * memcached. 0 cannot be answered. */
+static const uint16_t reflectors[] = {
+	0, 7, 13, 17, 19, 37, 53, 69, 123, 161, 389, 862, 1900, 11211};
+
+static bool
+is_reflector(const struct service_table *t, uint16_t sport)
+{
+	for (size_t i = 0; i < SL_COUNT_OF(reflectors); i++)
+		if (sport == rte_cpu_to_be_16(reflectors[i]))
+			return true;
+	for (uint16_t i = 0; i < t->nechos; i++)
+		if (sport == t->echo[i])
+			return true;
+	return false;
+}
+
+static bool
+is_group(const struct sl_inet *inet, const struct sl_addr *a)
+{
+	return sl_addr_is_multicast(a) || sl_inet_addr_is_broadcast(inet, a);
+}
+
+/* The packet itself if it is ours to write, else a copy; then m is freed. NULL: no packet for it.
+ */
+static struct rte_mbuf *
+writable(struct daemon *d, struct rte_mbuf *m)
+{
+	bool ours = rte_pktmbuf_headroom(m) >= HEADROOM;
+	struct rte_mbuf *copy;
+
+	for (const struct rte_mbuf *s = m; s != NULL && ours; s = s->next)
+		ours = RTE_MBUF_DIRECT(s) && rte_mbuf_refcnt_read(s) == 1;
+	if (ours)
+		return m;
+	copy = rte_pktmbuf_copy(m, d->pool, 0, UINT32_MAX);
+	rte_pktmbuf_free(m);
+	return copy;
+}
+
+static enum service_outcome
+echo(struct worker *w, const struct service_table *t, const struct sl_dgram *g)
+{
+	struct sl_inet_flow flow = {.sport = g->dport, .dport = g->sport};
+	struct daemon *d = w->d;
+	struct rte_mbuf *m = g->buf;
+	enum service_outcome why = SERVICE_ECHOED;
+	int ret;
+
+	memcpy(&flow.src, g->dst, sizeof(flow.src));
+	memcpy(&flow.dst, g->src, sizeof(flow.dst));
+	if (is_reflector(t, g->sport))
+		why = SERVICE_REFLECTOR;
+	else if (is_group(d->inet, &flow.src) || is_group(d->inet, &flow.dst))
+		why = SERVICE_GROUP;
+	if (why != SERVICE_ECHOED) {
+		rte_pktmbuf_free(m);
+		return why;
+	}
+	m = writable(d, m);
+	if (m == NULL)
+		return SERVICE_NO_MBUF;
+	/* What the port said of it on its way in does not hold on its way out. */
+	m->ol_flags &= RTE_MBUF_F_EXTERNAL | RTE_MBUF_F_INDIRECT;
+	m->tx_offload = 0;
+	ret = sl_inet_udp_output(d->inet, w->index, &flow, m);
+	if (ret == 0)
+		return SERVICE_ECHOED;
+	rte_pktmbuf_free(m);
+	return ret == -EMSGSIZE ? SERVICE_TOO_BIG : SERVICE_UNREACHABLE;
+}
+
+static void
+free_all(const struct sl_dgram *g, uint16_t n)
+{
+	struct rte_mbuf *bufs[SL_UDPQ_BURST_MAX];
+
+	for (uint16_t i = 0; i < n; i++)
+		bufs[i] = g[i].buf;
+	rte_pktmbuf_free_bulk(bufs, n);
+}
+
+static uint32_t
+serve(struct worker *w, const struct service_table *t, struct service *s, struct sl_udp_sock *sock)
+{
+	struct service_cell *cell = &s->cell[w->index];
+	struct sl_dgram g[SL_UDPQ_BURST_MAX];
+	int n = sl_udp_recv_burst(sock, g, SL_UDPQ_BURST_MAX);
+	uint64_t bytes = 0;
+
+	if (n <= 0)
+		return 0;
+	for (int i = 0; i < n; i++)
+		bytes += g[i].len;
+	sl_counter_add(&cell->bytes, bytes);
+	switch (sl_load_relaxed(&s->kind)) {
+	case CONF_SINK:
+		free_all(g, (uint16_t)n);
+		sl_counter_add(&cell->outcome[SERVICE_SUNK], (uint64_t)n);
+		break;
+	case CONF_ECHO:
+		for (int i = 0; i < n; i++)
+			sl_counter_add(&cell->outcome[echo(w, t, &g[i])], 1);
+		break;
+	default:
+		free_all(g, (uint16_t)n);
+		sl_counter_add(&cell->outcome[SERVICE_DROPPED], (uint64_t)n);
+		break;
+	}
+	return (uint32_t)n;
+}
+
+uint32_t
+services_turn(struct worker *w, const struct service_table *t)
+{
+	uint32_t work = 0;
+
+	for (uint16_t i = 0; t != NULL && i < t->n; i++) {
+		struct service *s = t->service[i];
+
+		if (s->worker != w->index)
+			continue;
+		for (uint16_t k = 0; k < s->nsocks; k++)
+			work += serve(w, t, s, s->sock[k]);
+	}
+	return work;
+}
+
+/* Addresses that a service's sockets are bound to; "any" is one, of both families. */
+static uint16_t
+bindings(const struct daemon *d, const struct conf_service *c, struct sl_addr *addr)
+{
+	uint16_t n = 0;
+
+	if (c->has_address) {
+		addr[0] = c->address;
+		return 1;
+	}
+	for (uint16_t i = 0; i < d->conf.nports; i++) {
+		const struct conf_port *p = &d->conf.port[i];
+
+		if (strcmp(p->name, c->port) != 0)
+			continue;
+		for (; n < p->naddrs; n++)
+			addr[n] = p->addrs[n].addr;
+		return n;
+	}
+	memset(&addr[0], 0, sizeof(addr[0]));
+	return 1;
+}
+
+static int
+socket_open(struct daemon *d, const struct service *s, const struct sl_addr *addr,
+	struct sl_udp_sock **out)
+{
+	bool v4 = sl_addr_is_v4(addr);
+	struct sl_udp_sock_conf conf = {
+		.family = v4 ? AF_INET : AF_INET6,
+		.reuse_port = true,
+		.busy = true,
+		.worker = d->nworkers == 1 ? 0 : SL_INET_NO_WORKER,
+		.slots = SLOTS,
+		.rcvbuf = s->conf.rcvbuf,
+	};
+	struct sockaddr_storage ss;
+	socklen_t len = app_sockaddr(addr, s->conf.udp_port, conf.family, &ss);
+	int ret = sl_udp_socket(d->udp, &conf, out);
+
+	if (ret != 0)
+		return ret;
+	ret = sl_udp_bind(*out, (struct sockaddr *)&ss, len);
+	if (ret != 0)
+		sl_udp_close(*out, SL_INET_NO_WORKER);
+	return ret;
+}
+
+static void
+service_free(struct service *s)
+{
+	if (s == NULL)
+		return;
+	free(s->cell);
+	free(s);
+}
+
+struct service *
+service_open(struct daemon *d, const struct conf_service *conf, uint16_t nth, struct mistakes *m)
+{
+	struct service *s = calloc(1, sizeof(*s));
+	size_t bytes = d->nworkers * sizeof(*s->cell);
+	struct sl_addr addr[SERVICE_SOCKS_MAX];
+	uint16_t n = bindings(d, conf, addr);
+	int ret = -ENOMEM;
+
+	if (s != NULL)
+		s->cell = aligned_alloc(SL_CACHE_LINE, bytes);
+	if (s != NULL && s->cell != NULL) {
+		memset(s->cell, 0, bytes);
+		s->conf = *conf;
+		s->kind = conf->kind;
+		s->worker = nth % d->nworkers;
+		for (ret = 0; s->nsocks < n; s->nsocks++) {
+			s->bound[s->nsocks] = addr[s->nsocks];
+			ret = socket_open(d, s, &addr[s->nsocks], &s->sock[s->nsocks]);
+			if (ret != 0)
+				break;
+		}
+	}
+	if (ret == 0)
+		return s;
+	mistake(m, conf->line, "[service %s]: cannot be opened: %s.", conf->name, sl_strerror(ret));
+	if (s != NULL && s->cell != NULL)
+		service_close(d, s);
+	else
+		service_free(s);
+	return NULL;
+}
+
+void
+service_sums(const struct service *s, struct service_sums *sums)
+{
+	for (uint16_t i = 0; i < s->nsocks; i++) {
+		struct sl_udp_sock_stats st;
+
+		sl_udp_sock_stats(s->sock[i], &st);
+		sums->appended += st.queue.appended;
+		sums->handed += st.datagrams;
+		sums->held += st.queue.appended - st.queue.released;
+		sums->rcvbuf += st.queue.drops[SL_UDPQ_DROP_RCVBUF];
+		sums->slots += st.queue.drops[SL_UDPQ_DROP_SLOTS];
+	}
+}
+
+void
+service_outcomes(const struct daemon *d, const struct service *s, uint64_t *outcome)
+{
+	for (uint16_t w = 0; w < d->nworkers; w++)
+		for (int i = 0; i < SERVICE_OUTCOMES; i++)
+			outcome[i] += sl_load_relaxed(&s->cell[w].outcome[i]);
+}
+
+void
+service_close(struct daemon *d, struct service *s)
+{
+	for (uint16_t i = 0; i < s->nsocks; i++) {
+		struct sl_udp_sock_stats before, after;
+
+		sl_udp_sock_stats(s->sock[i], &before);
+		sl_udp_close(s->sock[i], SL_INET_NO_WORKER);
+		sl_udp_sock_stats(s->sock[i], &after);
+		d->gone.handed += after.datagrams;
+		d->gone.purged += after.purged;
+		/* Nothing enters it any more, so this is all that did. */
+		d->gone.appended += after.datagrams + after.purged;
+		d->gone.rcvbuf += before.queue.drops[SL_UDPQ_DROP_RCVBUF];
+		d->gone.slots += before.queue.drops[SL_UDPQ_DROP_SLOTS];
+	}
+	service_outcomes(d, s, d->gone_outcome);
+	service_free(s);
+}

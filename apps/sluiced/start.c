@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Sluice developers
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <rte_dev.h>
+#include <rte_eal.h>
+#include <rte_ethdev.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+#include <rte_log.h>
+#include <rte_mbuf.h>
+
+#include "../common/app.h"
+#include "daemon.h"
+#include "sl_errno.h"
+#include "sleep.h"
+
+#define TX_RING 1024
+#define EAL_ARGS_MAX (24 + 2 * CONF_PORTS_MAX + 2 * CONF_DRIVERS_MAX)
+#define CACHE 256
+/* Arguments for rte_eal_init, which may write into them and keeps pointers. */
+struct args {
+	int n;
+	char *v[EAL_ARGS_MAX + 1];
+};
+
+static void arg(struct args *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void
+arg(struct args *a, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	if (a->n == EAL_ARGS_MAX || vasprintf(&a->v[a->n], format, list) < 0)
+		app_fail("no memory for EAL's arguments.");
+	va_end(list);
+	a->v[++a->n] = NULL;
+}
+
+/* Lcore 0 is the main thread, which mostly sleeps and may be anywhere; workers have 1 and up. */
+static void
+lcore_args(struct args *a, const struct conf *conf)
+{
+	char text[2048];
+	cpu_set_t set;
+	size_t at;
+	int n = 0;
+
+	if (sched_getaffinity(0, sizeof(set), &set) != 0)
+		CPU_ZERO(&set);
+	at = (size_t)snprintf(text, sizeof(text), "--lcores=0@(");
+	for (int cpu = 0; cpu < CPU_SETSIZE && at < sizeof(text) - 16; cpu++)
+		if (CPU_ISSET(cpu, &set))
+			at += (size_t)snprintf(
+				text + at, sizeof(text) - at, "%s%d", n++ ? "," : "", cpu);
+	at += (size_t)snprintf(text + at, sizeof(text) - at, ")");
+	for (uint16_t i = 0; i < conf->lcores.n && at < sizeof(text) - 16; i++)
+		at += (size_t)snprintf(
+			text + at, sizeof(text) - at, ",%u@%u", i + 1u, conf->lcores.cpu[i]);
+	arg(a, "%s", text);
+}
+
+bool
+daemon_hugepages(const struct conf *conf)
+{
+	if (conf->hugepages == CONF_HUGE_AUTO)
+		return geteuid() == 0 && app_huge_free_mb() >= conf->memory_mb;
+	return conf->hugepages == CONF_HUGE_YES;
+}
+
+static void
+eal_args(struct args *a, const struct conf *conf)
+{
+	bool pci = false;
+
+	arg(a, "sluiced");
+	lcore_args(a, conf);
+	arg(a, "--file-prefix=sluiced%s%s", conf->name[0] != '\0' ? "-" : "", conf->name);
+	arg(a, "--log-level=*:%d", conf->log_level);
+	for (uint16_t i = 0; i < conf->nports; i++) {
+		if (conf->port[i].vdev)
+			continue;
+		pci = true;
+		arg(a, "-a");
+		arg(a, "%s", conf->port[i].devargs);
+	}
+	if (!pci)
+		arg(a, "--no-pci");
+	for (uint16_t i = 0; i < conf->ndrivers; i++) {
+		arg(a, "-d");
+		arg(a, "%s", conf->driver[i]);
+	}
+	if (daemon_hugepages(conf)) {
+		arg(a, "--in-memory");
+	} else {
+		arg(a, "--no-huge");
+		arg(a, "--no-shconf");
+	}
+	arg(a, "-m");
+	arg(a, "%u", conf->memory_mb);
+}
+
+static const char *
+last_line(char *log)
+{
+	char *line = log;
+	char *end;
+
+	while ((end = strchr(line, '\n')) != NULL && end[1] != '\0')
+		line = end + 1;
+	line[strcspn(line, "\n")] = '\0';
+	return line;
+}
+
+/* What DPDK says while it does something, kept for when that fails. */
+struct kept_log {
+	FILE *stream;
+	char *text;
+	size_t len;
+};
+
+static void
+log_keep(struct kept_log *k)
+{
+	k->stream = open_memstream(&k->text, &k->len);
+	if (k->stream == NULL)
+		app_fail("no memory for DPDK's messages.");
+	rte_openlog_stream(k->stream);
+}
+
+static void
+log_release(struct kept_log *k)
+{
+	rte_openlog_stream(NULL);
+	fclose(k->stream);
+}
+
+/* Hold the name: two daemons of one name would answer at each other's sockets. */
+static void
+name_claim(const struct conf *conf)
+{
+	char path[512];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/sluiced.lock", rte_eal_get_runtime_dir());
+	fd = sl_sys(open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+	if (fd < 0)
+		app_fail("%s: %s.", path, sl_strerror(fd));
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+		app_fail(
+			"another sluiced of that name is running (%s); give this one a \"name\" of "
+			"its own in [sluiced], or end the other.",
+			conf->name[0] != '\0' ? conf->name : "no name");
+	/* The descriptor stays open, and with it the lock, until the process ends. Only now is what
+	 * lies there ours to remove. */
+	atexit(app_runtime_dir_remove);
+}
+
+static void
+eal_start(const struct daemon *d)
+{
+	static struct args args; /* it stays, since EAL reorders what we are to free */
+	struct kept_log log;
+	char **copy;
+	int ret;
+
+	eal_args(&args, &d->conf);
+	copy = calloc((size_t)args.n + 1, sizeof(*copy));
+	if (copy == NULL)
+		app_fail("no memory for EAL's arguments.");
+	memcpy(copy, args.v, (size_t)args.n * sizeof(*copy));
+	log_keep(&log);
+	ret = rte_eal_init(args.n, copy);
+	free(copy);
+	if (ret < 0) {
+		ret = sl_rte_error();
+		fclose(log.stream);
+		app_fail("%s: DPDK does not start (%s): %s", d->path, sl_strerror(ret),
+			last_line(log.text));
+	}
+	log_release(&log);
+	free(log.text);
+	while (args.n > 0)
+		free(args.v[--args.n]);
+	name_claim(&d->conf);
+}
+
+/* net_tpacket makes as many rings as it is told to. */
+static void
+port_devargs(const struct conf *conf, const struct conf_port *p, char *text, size_t size)
+{
+	bool give =
+		strncmp(p->device, "net_tpacket", 11) == 0 && strstr(p->devargs, "qpairs=") == NULL;
+
+	if (give)
+		snprintf(text, size, "%s,qpairs=%u", p->devargs, conf_tx_queues(conf, p));
+	else
+		snprintf(text, size, "%s", p->devargs);
+}
+
+/* Find the driver, and let it make the port. */
+static void
+port_probe(struct daemon *d, uint16_t i)
+{
+	const struct conf_port *p = &d->conf.port[i];
+	char devargs[CONF_VALUE_LEN + 32];
+	struct kept_log log;
+	int ret = 0;
+
+	port_devargs(&d->conf, p, devargs, sizeof(devargs));
+	log_keep(&log);
+	if (p->vdev)
+		ret = rte_dev_probe(devargs);
+	if (ret == 0)
+		ret = rte_eth_dev_get_port_by_name(p->device, &d->port_id[i]);
+	if (ret != 0) {
+		fclose(log.stream);
+		/* The first one to complain knows most; the layers above it only pass it on. */
+		app_fail("%s:%u: [port %s] devargs = %s: there is no such port: %.*s", d->path,
+			p->devargs_line, p->name, devargs, (int)strcspn(log.text, "\n"), log.text);
+	}
+	log_release(&log);
+	free(log.text);
+}
+
+static void
+port_start(struct daemon *d, uint16_t i)
+{
+	const struct conf_port *p = &d->conf.port[i];
+	struct app_port_conf conf = {
+		.rx_queues = p->queues,
+		.tx_queues = conf_tx_queues(&d->conf, p),
+		.rx_ring = conf_ring(p),
+		.tx_ring = TX_RING,
+		.mtu = p->mtu,
+		.promiscuous = p->promiscuous,
+		.pool = d->pool,
+	};
+	struct sl_inet_port_conf inet = {
+		.port_id = d->port_id[i],
+		.pool = d->pool,
+		.vlan = p->vlan,
+		.promiscuous = p->promiscuous,
+	};
+	struct rte_eth_dev_info info;
+	int ret = rte_eth_dev_info_get(d->port_id[i], &info);
+
+	if (ret == 0 &&
+		(info.max_rx_queues < conf.rx_queues || info.max_tx_queues < conf.tx_queues))
+		app_fail("%s:%u: [port %s]: needs %u receive and %u transmit queues, and the "
+			 "device has "
+			 "%u and %u; name fewer \"queues\" here, or fewer \"lcores\" in [sluiced].",
+			d->path, p->line, p->name, conf.rx_queues, conf.tx_queues,
+			info.max_rx_queues, info.max_tx_queues);
+	if (ret == 0)
+		ret = app_port_start(d->port_id[i], &conf);
+	if (ret == 0)
+		ret = sl_inet_port_add(d->inet, &inet);
+	if (ret != 0)
+		app_fail("%s:%u: [port %s]: does not start: %s.", d->path, p->line, p->name,
+			sl_strerror(ret));
+}
+
+static void
+port_addresses(struct daemon *d, uint16_t i)
+{
+	const struct conf_port *p = &d->conf.port[i];
+	const struct sl_addr *gateway[] = {&p->gateway, &p->gateway6};
+	char text[64];
+	int ret;
+
+	for (uint16_t k = 0; k < p->naddrs; k++) {
+		ret = sl_inet_addr_add(
+			d->inet, d->port_id[i], &p->addrs[k].addr, p->addrs[k].prefix);
+		if (ret != 0)
+			app_fail("%s:%u: [port %s] address: %s: %s.", d->path, p->address_line,
+				p->name, sl_addr_format(&p->addrs[k].addr, text, sizeof(text)),
+				sl_strerror(ret));
+	}
+	for (size_t k = 0; k < SL_COUNT_OF(gateway); k++) {
+		if (sl_addr_is_any(gateway[k]))
+			continue;
+		ret = sl_inet_gateway_set(d->inet, d->port_id[i], gateway[k]);
+		if (ret != 0)
+			app_fail("%s:%u: [port %s] gateway: %s: %s.", d->path, p->line, p->name,
+				sl_addr_format(gateway[k], text, sizeof(text)), sl_strerror(ret));
+	}
+}
+
+static uint32_t
+port_speed(uint16_t id)
+{
+	struct rte_eth_link link;
+
+	if (rte_eth_link_get_nowait(id, &link) != 0 || link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN)
+		return 0;
+	return link.link_speed;
+}
+
+/* Give queue q of each port to the (q mod n)th of its lcores, and each worker a transmit queue of
+ * each port that no other has. */
+static void
+deal(struct daemon *d)
+{
+	for (uint16_t w = 0; w < d->nworkers; w++) {
+		d->worker[w].d = d;
+		d->worker[w].index = w;
+		d->worker[w].cpu = d->conf.lcores.cpu[w];
+		d->worker[w].lcore = w + 1u;
+		d->worker[w].sleep_max_ns = UINT64_MAX;
+	}
+	for (uint16_t i = 0; i < d->conf.nports; i++) {
+		const struct conf_port *p = &d->conf.port[i];
+		uint64_t most = sleep_max_ns(conf_ring(p), port_speed(d->port_id[i]));
+		uint16_t spare = p->queues;
+
+		for (uint16_t n = 0; n < d->nworkers; n++) {
+			struct worker *w = &d->worker[n];
+			uint16_t first = UINT16_MAX;
+
+			for (uint16_t q = 0; q < p->queues; q++) {
+				if (p->lcores.cpu[q % p->lcores.n] != w->cpu)
+					continue;
+				w->pair[w->npairs++] = (struct worker_pair){i, d->port_id[i], q};
+				w->sleep_max_ns = RTE_MIN(w->sleep_max_ns, most);
+				first = RTE_MIN(first, q);
+			}
+			w->tx_queue[i] = first != UINT16_MAX ? first : spare++;
+		}
+	}
+}
+
+static void
+workers_launch(struct daemon *d)
+{
+	for (uint16_t i = 0; i < d->nworkers; i++)
+		if (rte_eal_remote_launch(worker_main, &d->worker[i], d->worker[i].lcore) != 0)
+			app_fail("lcore %u does not start.", d->worker[i].cpu);
+}
+
+static void
+pool_create(struct daemon *d)
+{
+	d->mbufs = conf_mbufs(&d->conf);
+	d->pool = rte_pktmbuf_pool_create(
+		"sluiced", d->mbufs, CACHE, 0, conf_mbuf_size(&d->conf), (int)rte_socket_id());
+	if (d->pool == NULL)
+		app_fail("%s: no memory for %u packets; give [sluiced] more \"memory\" than %u.",
+			d->path, d->mbufs, d->conf.memory_mb);
+}
+
+void
+daemon_start(struct daemon *d)
+{
+	struct sl_inet_conf inet_conf = {.workers = d->conf.lcores.n};
+	struct sl_udp_conf udp_conf = {0};
+	struct timespec now;
+	int ret;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	d->started_s = (uint64_t)now.tv_sec;
+	d->nworkers = d->conf.lcores.n;
+	/* Also with a kernel interface: its half needs a processor, too. */
+	d->crowded = d->nworkers >= app_cpus();
+	eal_start(d);
+	pool_create(d);
+	d->worker = aligned_alloc(SL_CACHE_LINE, d->nworkers * sizeof(*d->worker));
+	ret = d->worker != NULL ? sl_inet_create(&inet_conf, &d->inet) : -ENOMEM;
+	if (ret != 0)
+		app_fail("no network stack: %s.", sl_strerror(ret));
+	memset(d->worker, 0, d->nworkers * sizeof(*d->worker));
+	for (uint16_t i = 0; i < d->conf.nports; i++) {
+		port_probe(d, i);
+		port_start(d, i);
+	}
+	udp_conf.pool = d->pool;
+	ret = sl_udp_create(d->inet, &udp_conf, &d->udp);
+	if (ret != 0)
+		app_fail("no UDP layer: %s.", sl_strerror(ret));
+	for (uint16_t i = 0; i < d->conf.nports; i++)
+		port_addresses(d, i);
+	deal(d);
+	workers_launch(d);
+}
+
+int
+daemon_addresses_ready(const struct daemon *d)
+{
+	char text[64];
+
+	for (uint16_t i = 0; i < d->conf.nports; i++) {
+		const struct conf_port *p = &d->conf.port[i];
+
+		for (uint16_t k = 0; k < p->naddrs; k++) {
+			const struct sl_addr *a = &p->addrs[k].addr;
+
+			if (sl_inet_addr_is_local(d->inet, a))
+				continue;
+			if (!sl_inet_addr_is_duplicate(d->inet, a))
+				return 0;
+			app_note("%s:%u: [port %s] address: %s is in use by another host on the "
+				 "link; "
+				 "choose another.",
+				d->path, p->address_line, p->name,
+				sl_addr_format(a, text, sizeof(text)));
+			return -1;
+		}
+	}
+	return 1;
+}
+
+void
+daemon_end(struct daemon *d)
+{
+	struct service_table *t;
+	unsigned int missing;
+
+	pthread_mutex_lock(&d->lock);
+	d->state = DAEMON_ENDING;
+	t = d->table;
+	sl_store_relaxed(&d->halt, true);
+	rte_eal_mp_wait_lcore();
+	for (uint16_t i = 0; t != NULL && i < t->n; i++)
+		service_close(d, t->service[i]);
+	d->table = NULL;
+	pthread_mutex_unlock(&d->lock);
+	free(t);
+	sl_udp_destroy(d->udp);
+	sl_inet_destroy(d->inet);
+	for (uint16_t i = 0; i < d->conf.nports; i++) {
+		rte_eth_dev_stop(d->port_id[i]);
+		rte_eth_dev_close(d->port_id[i]);
+	}
+	missing = d->pool->size - rte_mempool_avail_count(d->pool);
+	if (missing != 0)
+		app_note("%u of %u packets did not come back: please report it.", missing,
+			d->pool->size);
+	rte_mempool_free(d->pool);
+	free(d->worker);
+	rte_eal_cleanup();
+}

@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Sluice developers
+ */
+
+/*
+ * The endpoints below /sluice/. Lists are arrays of names; what belongs to a name is asked for with
+ * the name behind a comma, so that no answer outgrows what telemetry sends. Every endpoint takes
+ * the daemon's lock, and answers nothing unless it is running.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <rte_ethdev.h>
+#include <rte_ether.h>
+#include <rte_telemetry.h>
+
+#include "daemon.h"
+
+/* Telemetry calls back without an argument of ours. */
+static struct daemon *the_daemon;
+
+static bool
+enter(struct daemon *d)
+{
+	pthread_mutex_lock(&d->lock);
+	if (d->state == DAEMON_RUNNING)
+		return true;
+	pthread_mutex_unlock(&d->lock);
+	return false;
+}
+
+static void
+add_text(struct rte_tel_data *t, const char *name, const char *text)
+{
+	char fits[RTE_TEL_MAX_STRING_LEN];
+
+	snprintf(fits, sizeof(fits), "%.*s", (int)sizeof(fits) - 1, text);
+	rte_tel_data_add_dict_string(t, name, fits);
+}
+
+static void
+add(struct rte_tel_data *t, const char *name, uint64_t n)
+{
+	rte_tel_data_add_dict_u64(t, name, n);
+}
+
+static int
+on_info(const char *cmd, const char *param, struct rte_tel_data *t)
+{
+	struct daemon *d = the_daemon;
+	struct timespec now;
+
+	(void)cmd;
+	(void)param;
+	if (!enter(d))
+		return -EAGAIN;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	rte_tel_data_start_dict(t);
+	add(t, "protocol", DAEMON_PROTOCOL);
+	add_text(t, "version", DAEMON_VERSION);
+	add(t, "pid", (uint64_t)getpid());
+	add_text(t, "config", d->path);
+	add(t, "uptime_s", (uint64_t)now.tv_sec - d->started_s);
+	add(t, "reloads", d->reloads);
+	add(t, "reloads_refused", d->refused);
+	add(t, "lcores", d->nworkers);
+	add(t, "ports", d->conf.nports);
+	add(t, "services", d->table != NULL ? d->table->n : 0);
+	add_text(t, "hugepages", daemon_hugepages(&d->conf) ? "yes" : "no");
+	add_text(t, "idle", d->conf.idle == CONF_IDLE_BACKOFF ? "backoff" : "poll");
+	add_text(t, "log", conf_log_name(d->conf.log_level));
+	pthread_mutex_unlock(&d->lock);
+	return 0;
+}
+
+static int
+on_ports(const char *cmd, const char *param, struct rte_tel_data *t)
+{
+	struct daemon *d = the_daemon;
+
+	(void)cmd;
+	(void)param;
+	if (!enter(d))
+		return -EAGAIN;
+	rte_tel_data_start_array(t, RTE_TEL_STRING_VAL);
+	for (uint16_t i = 0; i < d->conf.nports; i++)
+		rte_tel_data_add_array_string(t, d->conf.port[i].name);
+	pthread_mutex_unlock(&d->lock);
+	return 0;
+}
+
+static void
+port_dict(const struct daemon *d, uint16_t i, struct rte_tel_data *t)
+{
+	const struct conf_port *p = &d->conf.port[i];
+	struct rte_tel_data *addrs = rte_tel_data_alloc();
+	char text[RTE_ETHER_ADDR_FMT_SIZE + 64];
+	struct rte_ether_addr mac = {{0}};
+	struct rte_eth_stats s = {0};
+	struct rte_eth_link link = {0};
+	uint16_t mtu = 0;
+
+	(void)rte_eth_stats_get(d->port_id[i], &s);
+	(void)rte_eth_link_get_nowait(d->port_id[i], &link);
+	(void)rte_eth_macaddr_get(d->port_id[i], &mac);
+	(void)rte_eth_dev_get_mtu(d->port_id[i], &mtu);
+	rte_tel_data_start_dict(t);
+	add_text(t, "name", p->name);
+	add_text(t, "device", p->device);
+	add_text(t, "interface", p->iface);
+	rte_ether_format_addr(text, sizeof(text), &mac);
+	add_text(t, "mac", text);
+	add_text(t, "link", link.link_status == RTE_ETH_LINK_UP ? "up" : "down");
+	add(t, "mtu", mtu);
+	add(t, "vlan", p->vlan);
+	add(t, "rx_queues", p->queues);
+	add(t, "tx_queues", conf_tx_queues(&d->conf, p));
+	add(t, "ring", conf_ring(p));
+	add(t, "rx_packets", s.ipackets);
+	add(t, "rx_bytes", s.ibytes);
+	add(t, "rx_missed", s.imissed);
+	add(t, "rx_errors", s.ierrors);
+	add(t, "rx_no_mbuf", s.rx_nombuf);
+	add(t, "tx_packets", s.opackets);
+	add(t, "tx_bytes", s.obytes);
+	add(t, "tx_errors", s.oerrors);
+	if (addrs == NULL)
+		return;
+	rte_tel_data_start_array(addrs, RTE_TEL_STRING_VAL);
+	for (uint16_t k = 0; k < p->naddrs; k++) {
+		size_t len = strlen(sl_addr_format(&p->addrs[k].addr, text, sizeof(text)));
+
+		snprintf(text + len, sizeof(text) - len, "/%u", p->addrs[k].prefix);
+		rte_tel_data_add_array_string(addrs, text);
+	}
+	rte_tel_data_add_dict_container(t, "addresses", addrs, 0);
+}
+
+static int
+on_port(const char *cmd, const char *param, struct rte_tel_data *t)
+{
+	struct daemon *d = the_daemon;
+	int ret = -ENOENT;
+
+	(void)cmd;
+	if (param == NULL)
+		return -EINVAL;
+	if (!enter(d))
+		return -EAGAIN;
+	for (uint16_t i = 0; i < d->conf.nports && ret != 0; i++) {
+		if (strcmp(d->conf.port[i].name, param) != 0)
+			continue;
+		port_dict(d, i, t);
+		ret = 0;
+	}
+	pthread_mutex_unlock(&d->lock);
+	return ret;
+}
+
+static int
+on_services(const char *cmd, const char *param, struct rte_tel_data *t)
+{
+	struct daemon *d = the_daemon;
+
+	(void)cmd;
+	(void)param;
+	if (!enter(d))
+		return -EAGAIN;
+	rte_tel_data_start_array(t, RTE_TEL_STRING_VAL);
+	for (uint16_t i = 0; i < d->table->n; i++)
+		rte_tel_data_add_array_string(t, d->table->service[i]->conf.name);
+	pthread_mutex_unlock(&d->lock);
+	return 0;
+}
+
+static void
+service_dict(const struct daemon *d, const struct service *s, struct rte_tel_data *t)
+{
+	uint64_t outcome[SERVICE_OUTCOMES] = {0}, bytes = 0;
+	struct rte_tel_data *outcomes = rte_tel_data_alloc();
+	struct service_sums sums = {0};
+	char text[64] = "any";
+
+	service_sums(s, &sums);
+	service_outcomes(d, s, outcome);
+	for (uint16_t w = 0; w < d->nworkers; w++)
+		bytes += sl_load_relaxed(&s->cell[w].bytes);
+	if (s->conf.has_address)
+		sl_addr_format(&s->conf.address, text, sizeof(text));
+	rte_tel_data_start_dict(t);
+	add_text(t, "name", s->conf.name);
+	add_text(t, "kind", conf_kind_name(s->conf.kind));
+	add(t, "udp_port", s->conf.udp_port);
+	add_text(t, "address", text);
+	add_text(t, "port", s->conf.port[0] != '\0' ? s->conf.port : "any");
+	add(t, "lcore", d->worker[s->worker].cpu);
+	add(t, "sockets", s->nsocks);
+	add(t, "rcvbuf", s->conf.rcvbuf);
+	add(t, "received", sums.handed);
+	add(t, "bytes", bytes);
+	add(t, "held", sums.held);
+	add(t, "udp_rcvbuf", sums.rcvbuf);
+	add(t, "udp_slots", sums.slots);
+	if (outcomes == NULL)
+		return;
+	rte_tel_data_start_dict(outcomes);
+	for (int i = 0; i < SERVICE_OUTCOMES; i++)
+		add(outcomes, service_outcome_info[i].name, outcome[i]);
+	rte_tel_data_add_dict_container(t, "outcomes", outcomes, 0);
+}
+
+static int
+on_service(const char *cmd, const char *param, struct rte_tel_data *t)
+{
+	struct daemon *d = the_daemon;
+	int ret = -ENOENT;
+
+	(void)cmd;
+	if (param == NULL)
+		return -EINVAL;
+	if (!enter(d))
+		return -EAGAIN;
+	for (uint16_t i = 0; i < d->table->n && ret != 0; i++) {
+		if (strcmp(d->table->service[i]->conf.name, param) != 0)
+			continue;
+		service_dict(d, d->table->service[i], t);
+		ret = 0;
+	}
+	pthread_mutex_unlock(&d->lock);
+	return ret;
+}
+
+static int
+on_sockets(const char *cmd, const char *param, struct rte_tel_data *t)
+{
+	struct daemon *d = the_daemon;
+	char text[CONF_NAME_LEN + 8];
+
+	(void)cmd;
+	(void)param;
+	if (!enter(d))
+		return -EAGAIN;
+	rte_tel_data_start_array(t, RTE_TEL_STRING_VAL);
+	for (uint16_t i = 0; i < d->table->n; i++) {
+		const struct service *s = d->table->service[i];
+
+		for (uint16_t k = 0; k < s->nsocks; k++) {
+			snprintf(text, sizeof(text), "%s/%u", s->conf.name, k);
+			rte_tel_data_add_array_string(t, text);
+		}
+	}
+	pthread_mutex_unlock(&d->lock);
+	return 0;
+}
+
+static void
+socket_dict(const struct daemon *d, const struct service *s, uint16_t k, struct rte_tel_data *t)
+{
+	struct sl_udp_sock_stats st;
+	char text[64];
+
+	sl_udp_sock_stats(s->sock[k], &st);
+	rte_tel_data_start_dict(t);
+	add_text(t, "service", s->conf.name);
+	add_text(t, "address",
+		sl_addr_is_any(&s->bound[k]) ? "any"
+					     : sl_addr_format(&s->bound[k], text, sizeof(text)));
+	add(t, "udp_port", s->conf.udp_port);
+	add(t, "lcore", d->worker[s->worker].cpu);
+	add(t, "queued", st.queue.appended);
+	add(t, "received", st.datagrams);
+	add(t, "held", st.queue.appended - st.queue.released);
+	add(t, "held_bytes", st.queue.rmem);
+	add(t, "udp_rcvbuf", st.queue.drops[SL_UDPQ_DROP_RCVBUF]);
+	add(t, "udp_slots", st.queue.drops[SL_UDPQ_DROP_SLOTS]);
+}
+
+static int
+on_socket(const char *cmd, const char *param, struct rte_tel_data *t)
+{
+	struct daemon *d = the_daemon;
+	char text[CONF_NAME_LEN + 8];
+	int ret = -ENOENT;
+
+	(void)cmd;
+	if (param == NULL)
+		return -EINVAL;
+	if (!enter(d))
+		return -EAGAIN;
+	for (uint16_t i = 0; i < d->table->n; i++) {
+		const struct service *s = d->table->service[i];
+
+		for (uint16_t k = 0; k < s->nsocks && ret != 0; k++) {
+			snprintf(text, sizeof(text), "%s/%u", s->conf.name, k);
+			if (strcmp(text, param) != 0)
+				continue;
+			socket_dict(d, s, k, t);
+			ret = 0;
+		}
+	}
+	pthread_mutex_unlock(&d->lock);
+	return ret;
+}
+
+static int
+on_lcores(const char *cmd, const char *param, struct rte_tel_data *t)
+{
+	struct daemon *d = the_daemon;
+	char text[16];
+
+	(void)cmd;
+	(void)param;
+	if (!enter(d))
+		return -EAGAIN;
+	rte_tel_data_start_array(t, RTE_TEL_STRING_VAL);
+	for (uint16_t i = 0; i < d->nworkers; i++) {
+		snprintf(text, sizeof(text), "%u", d->worker[i].cpu);
+		rte_tel_data_add_array_string(t, text);
+	}
+	pthread_mutex_unlock(&d->lock);
+	return 0;
+}
+
+static void
+lcore_dict(const struct daemon *d, const struct worker *w, struct rte_tel_data *t)
+{
+	uint64_t received = 0;
+
+	for (uint16_t i = 0; i < d->conf.nports; i++)
+		received += sl_load_relaxed(&w->received[i]);
+	rte_tel_data_start_dict(t);
+	add(t, "lcore", w->cpu);
+	add(t, "queues", w->npairs);
+	add(t, "received", received);
+	add(t, "turns", sl_load_relaxed(&w->turns));
+	add(t, "busy_turns", sl_load_relaxed(&w->busy_turns));
+	add(t, "sleeps", sl_load_relaxed(&w->sleeps));
+	add(t, "slept_us", sl_load_relaxed(&w->slept_ns) / 1000);
+	add(t, "longest_sleep_us", sl_load_relaxed(&w->longest_ns) / 1000);
+	add(t, "sleep_limit_us", w->sleep_max_ns / 1000);
+}
+
+static int
+on_lcore(const char *cmd, const char *param, struct rte_tel_data *t)
+{
+	struct daemon *d = the_daemon;
+	int ret = -ENOENT;
+	char text[16];
+
+	(void)cmd;
+	if (param == NULL)
+		return -EINVAL;
+	if (!enter(d))
+		return -EAGAIN;
+	for (uint16_t i = 0; i < d->nworkers && ret != 0; i++) {
+		snprintf(text, sizeof(text), "%u", d->worker[i].cpu);
+		if (strcmp(text, param) != 0)
+			continue;
+		lcore_dict(d, &d->worker[i], t);
+		ret = 0;
+	}
+	pthread_mutex_unlock(&d->lock);
+	return ret;
+}
+
+/* Outcomes of the stack, of services and of ports; drops alone, or all. */
+static void
+outcomes_dict(const struct daemon *d, bool drops, struct rte_tel_data *t)
+{
+	uint64_t counts[SL_OUTCOME_COUNT], outcome[SERVICE_OUTCOMES], missed = 0;
+	struct rte_eth_stats s;
+
+	rte_tel_data_start_dict(t);
+	sl_inet_outcomes(d->inet, SL_INET_NO_WORKER, counts);
+	for (int i = 0; i < SL_OUTCOME_COUNT; i++) {
+		const struct sl_outcome_info *info = sl_outcome_info((enum sl_outcome)i);
+
+		if (info->drop || !drops)
+			add(t, info->name, counts[i]);
+	}
+	memcpy(outcome, d->gone_outcome, sizeof(outcome));
+	for (uint16_t i = 0; i < d->table->n; i++)
+		service_outcomes(d, d->table->service[i], outcome);
+	for (int i = 0; i < SERVICE_OUTCOMES; i++)
+		if (service_outcome_info[i].drop || !drops)
+			add(t, service_outcome_info[i].name, outcome[i]);
+	add(t, "purged", d->gone.purged);
+	for (uint16_t i = 0; i < d->conf.nports; i++)
+		if (rte_eth_stats_get(d->port_id[i], &s) == 0)
+			missed += s.imissed;
+	add(t, "port_missed", missed);
+}
+
+static int
+on_drops(const char *cmd, const char *param, struct rte_tel_data *t)
+{
+	struct daemon *d = the_daemon;
+
+	(void)param;
+	if (!enter(d))
+		return -EAGAIN;
+	outcomes_dict(d, strcmp(cmd, "/sluice/drops") == 0, t);
+	pthread_mutex_unlock(&d->lock);
+	return 0;
+}
+
+static int
+on_audit(const char *cmd, const char *param, struct rte_tel_data *t)
+{
+	struct daemon *d = the_daemon;
+	struct audit_line lines[AUDIT_LINES_MAX];
+	uint16_t n;
+
+	(void)cmd;
+	(void)param;
+	if (!enter(d))
+		return -EAGAIN;
+	n = daemon_audit(d, lines);
+	pthread_mutex_unlock(&d->lock);
+	/* Arrays cannot have objects in them, and an object's names no blanks. */
+	rte_tel_data_start_dict(t);
+	for (uint16_t i = 0; i < n; i++) {
+		struct rte_tel_data *one = rte_tel_data_alloc();
+		char key[16];
+
+		if (one == NULL)
+			return -ENOMEM;
+		snprintf(key, sizeof(key), "line_%02u", i);
+		rte_tel_data_start_dict(one);
+		add_text(one, "name", lines[i].name);
+		add(one, "entered", lines[i].entered);
+		add(one, "outcomes", lines[i].outcomes);
+		add(one, "held", lines[i].held);
+		rte_tel_data_add_dict_container(t, key, one, 0);
+	}
+	return 0;
+}
+
+static int
+on_reload(const char *cmd, const char *param, struct rte_tel_data *t)
+{
+	struct reload_result r;
+
+	(void)cmd;
+	(void)param;
+	daemon_reload(the_daemon, &r);
+	rte_tel_data_start_dict(t);
+	add_text(t, "result", r.applied ? "applied" : "refused");
+	add(t, "added", r.added);
+	add(t, "removed", r.removed);
+	add(t, "changed", r.changed);
+	add(t, "kept", r.kept);
+	add(t, "mistakes", r.mistakes);
+	return 0;
+}
+
+static int
+on_report(const char *cmd, const char *param, struct rte_tel_data *t)
+{
+	struct daemon *d = the_daemon;
+	int ret;
+
+	(void)cmd;
+	(void)param;
+	if (!enter(d))
+		return -EAGAIN;
+	ret = rte_tel_data_string(t, d->report);
+	pthread_mutex_unlock(&d->lock);
+	return ret;
+}
+
+bool
+telemetry_open(struct daemon *d)
+{
+	static const struct {
+		const char *cmd;
+		telemetry_cb call;
+		const char *help;
+	} endpoints[] = {
+		{"/sluice/info", on_info,
+			"The daemon: version, configuration, uptime. No parameter"},
+		{"/sluice/ports", on_ports, "Names of ports. No parameter"},
+		{"/sluice/port", on_port, "State and counters of a port. Parameter: its name"},
+		{"/sluice/services", on_services, "Names of services. No parameter"},
+		{"/sluice/service", on_service, "Counters of a service. Parameter: its name"},
+		{"/sluice/sockets", on_sockets, "Names of sockets. No parameter"},
+		{"/sluice/socket", on_socket, "Counters of a socket. Parameter: its name"},
+		{"/sluice/lcores", on_lcores, "Processors of the workers. No parameter"},
+		{"/sluice/lcore", on_lcore, "Counters of a worker. Parameter: its processor"},
+		{"/sluice/outcomes", on_drops, "What became of every packet. No parameter"},
+		{"/sluice/drops", on_drops, "Packets that were lost, by cause. No parameter"},
+		{"/sluice/audit", on_audit, "What entered against what became of it. No parameter"},
+		{"/sluice/reload", on_reload, "Read the configuration again. No parameter"},
+		{"/sluice/report", on_report, "What the last reload found. No parameter"},
+	};
+
+	the_daemon = d;
+	for (size_t i = 0; i < SL_COUNT_OF(endpoints); i++)
+		if (rte_telemetry_register_cmd(
+			    endpoints[i].cmd, endpoints[i].call, endpoints[i].help) != 0)
+			return false;
+	return true;
+}

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Sluice developers
+ */
+#ifndef BAD_FILES_H
+#define BAD_FILES_H
+
+/* Configuration files with a mistake, one a rule, and all that is said about each. G, P and S are a
+ * [sluiced], a [port] and a [service] section without mistakes, of 2, 3 and 3 lines. */
+#define G "[sluiced]\nlcores = 1\n"
+#define P "[port wan]\ndevargs = net_tpacket0,iface=v1\naddress = 198.18.0.2/24\n"
+#define S "[service echo]\nkind = echo\nudp-port = 7\n"
+
+static const struct bad_file {
+	const char *name;
+	const char *text;
+	const char *said;
+} bad_files[] = {
+	{"no bracket",
+		G P "[service echo\nkind = echo\nudp-port = 7\n",
+		"t.conf:6: [service echo: lacks the \"]\" at its end.\n"},
+	{"text behind a bracket",
+		G P "[service echo] kind = echo\nkind = echo\nudp-port = 7\n",
+		"t.conf:6: [service echo]: \"kind = echo\" follows the \"]\"; a key is on a "
+		"line of its own.\n"},
+	{"empty name of a section",
+		G "[]\n" P,
+		"t.conf:3: []: a section has a name; [sluiced], for instance.\n"},
+	{"no equals sign",
+		G "hugepages\n" P,
+		"t.conf:3: \"hugepages\" is neither [SECTION] nor KEY = VALUE; comments begin "
+		"with #.\n"},
+	{"another comment character",
+		"; a comment\n" G P,
+		"t.conf:1: \"; a comment\" is neither [SECTION] nor KEY = VALUE; comments "
+		"begin with #.\n"},
+	{"no key",
+		G "= 3\n" P,
+		"t.conf:3: = 3: lacks the key before the \"=\".\n"},
+	{"no value",
+		G "memory =\n" P,
+		"t.conf:3: memory: has no value; give it one, or leave the line out.\n"},
+	{"value is a comment",
+		G "memory = # 256\n" P,
+		"t.conf:3: memory: has no value; give it one, or leave the line out.\n"},
+	{"key before a section",
+		"lcores = 1\n" P,
+		"t.conf: lacks the section [sluiced]; add it, with \"lcores = 1\".\n"
+		"t.conf:1: lcores: stands before the first section; begin with [sluiced].\n"},
+	{"backslash",
+		G "driver = /a\\b\n" P,
+		"t.conf:3: a backslash stands for nothing here; leave it out.\n"},
+	{"control byte",
+		G "memory = 25\001\n" P,
+		"t.conf:3: the byte 0x01 is no text outside of comments; leave it out.\n"},
+	{"byte above ASCII",
+		G "name = caf\351\n" P,
+		"t.conf:3: the byte 0xe9 is no text outside of comments; leave it out.\n"},
+	{"unknown section",
+		G P "[bridge b0]\nports = wan\n",
+		"t.conf:6: [bridge b0]: no such section here; there are [sluiced], [port NAME] "
+		"and [service NAME].\n"},
+	{"section of a later version",
+		G P "[route]\ndefault = 198.18.0.1\n",
+		"t.conf:6: [route]: no such section here; there are [sluiced], [port NAME] and "
+		"[service NAME].\n"},
+	{"section twice",
+		G P G,
+		"t.conf:6: [sluiced]: line 1 has this section already; keep one.\n"},
+	{"port twice",
+		G P P,
+		"t.conf:6: [port wan]: line 3 has this section already; keep one.\n"},
+	{"service twice",
+		G P S "[service\techo]\nkind = sink\nudp-port = 9\n",
+		"t.conf:9: [service\techo]: line 6 has this section already; keep one.\n"},
+	{"port without a name",
+		G "[port ]\n" P,
+		"t.conf:3: [port]: no such section here; there are [sluiced], [port NAME] and "
+		"[service NAME].\n"},
+	{"section port alone",
+		G P "[port]\naddress = 198.18.1.2/24\n",
+		"t.conf:6: [port]: no such section here; there are [sluiced], [port NAME] and "
+		"[service NAME].\n"},
+	{"bad name of a port",
+		G "[port a b]\ndevargs = net_tpacket0,iface=v1\naddress = 198.18.0.2/24\n",
+		"t.conf:3: [port a b]: \"a b\" is no name; it has 1 to 31 letters, digits, "
+		"\"-\", \"_\" or \".\".\n"},
+	{"long name of a service",
+		G P "[service eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee]\nkind = echo\nudp-port = 7\n",
+		"t.conf:6: [service eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee]: "
+		"\"eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee\" is no name; it has 1 to 31 letters, "
+		"digits, \"-\", \"_\" or \".\".\n"},
+	{"no section sluiced",
+		P S,
+		"t.conf: lacks the section [sluiced]; add it, with \"lcores = 1\".\n"},
+	{"no port",
+		G S,
+		"t.conf: names no port; add a section [port NAME].\n"},
+	{"empty file",
+		"",
+		"t.conf: lacks the section [sluiced]; add it, with \"lcores = 1\".\n"},
+	{"unknown key",
+		G "core = 1\n" P,
+		"t.conf:3: [sluiced] core: no such key here; there are name, lcores, memory, "
+		"hugepages, log, idle and driver.\n"},
+	{"unknown key of a port",
+		G P "ip = 198.18.0.3\n",
+		"t.conf:6: [port wan] ip: no such key here; there are devargs, address, "
+		"gateway, lcores, queues, ring, mtu, vlan and promiscuous.\n"},
+	{"unknown key of a service",
+		G P S "backend = 198.18.0.9\n",
+		"t.conf:9: [service echo] backend: no such key here; there are kind, udp-port, "
+		"address, port and rcvbuf.\n"},
+	{"key twice",
+		G "lcores = 0\n" P,
+		"t.conf:3: [sluiced] lcores = 0: line 2 has this key already; keep one of "
+		"them.\n"},
+	{"lcores missing",
+		"[sluiced]\nmemory = 256\n" P,
+		"t.conf:1: [sluiced]: lacks lcores; add \"lcores = 1\", for instance.\n"},
+	{"devargs missing",
+		G "[port wan]\naddress = 198.18.0.2/24\n",
+		"t.conf:3: [port wan]: lacks devargs; add \"devargs = "
+		"net_tpacket0,iface=eth1\", for instance.\n"},
+	{"address missing",
+		G "[port wan]\ndevargs = net_tpacket0,iface=v1\n",
+		"t.conf:3: [port wan]: lacks address; add \"address = 198.18.0.2/24\", for "
+		"instance.\n"},
+	{"kind missing",
+		G P "[service echo]\nudp-port = 7\n",
+		"t.conf:6: [service echo]: lacks kind; add \"kind = echo\", for instance.\n"},
+	{"udp-port missing",
+		G P "[service echo]\nkind = echo\n",
+		"t.conf:6: [service echo]: lacks udp-port; add \"udp-port = 7\", for "
+		"instance.\n"},
+	{"name with a slash",
+		G "name = a/b\n" P,
+		"t.conf:3: [sluiced] name = a/b: is no name; it has 1 to 31 letters, digits, "
+		"\"-\", \"_\" or \".\".\n"},
+	{"lcores: no number",
+		"[sluiced]\nlcores = one\n" P,
+		"t.conf:2: [sluiced] lcores = one: \"one\" names no processor; write \"1\" or "
+		"\"1-3,5\".\n"},
+	{"lcores: range backwards",
+		"[sluiced]\nlcores = 3-1\n" P,
+		"t.conf:2: [sluiced] lcores = 3-1: \"3-1\" names no processor; write \"1\" or "
+		"\"1-3,5\".\n"},
+	{"lcores: too high",
+		"[sluiced]\nlcores = 1024\n" P,
+		"t.conf:2: [sluiced] lcores = 1024: \"1024\" names no processor; write \"1\" "
+		"or \"1-3,5\".\n"},
+	{"lcores: twice",
+		"[sluiced]\nlcores = 1,1\n" P,
+		"t.conf:2: [sluiced] lcores = 1,1: names processor 1 twice; once is enough.\n"},
+	{"lcores: too many",
+		"[sluiced]\nlcores = 0-64\n" P,
+		"t.conf:2: [sluiced] lcores = 0-64: names more than 64 processors; leave some "
+		"out.\n"},
+	{"lcores: several without work",
+		"[sluiced]\nlcores = 1-4\n" P "queues = 2\n",
+		"t.conf:2: [sluiced] lcores: no port has a receive queue for 3,4; leave out "
+		"what has no work, or raise \"queues\".\n"},
+	{"lcores: one without work",
+		"[sluiced]\nlcores = 1,2\n" P "queues = 1\n",
+		"t.conf:2: [sluiced] lcores: no port has a receive queue for 2; leave out what "
+		"has no work, or raise \"queues\".\n"},
+	{"memory: no number",
+		G "memory = 256MB\n" P,
+		"t.conf:3: [sluiced] memory = 256MB: is no whole number; write one of 64 to "
+		"65536.\n"},
+	{"memory: too little",
+		G "memory = 63\n" P,
+		"t.conf:3: [sluiced] memory = 63: is out of range; write one of 64 to 65536.\n"},
+	{"memory: too much",
+		G "memory = 65537\n" P,
+		"t.conf:3: [sluiced] memory = 65537: is out of range; write one of 64 to "
+		"65536.\n"},
+	{"memory: less than rings need",
+		G "memory = 64\n" P,
+		"t.conf:3: [sluiced] memory = 64: is too little for 26688 packets; 109 at "
+		"least, or smaller \"ring\", \"queues\" or \"rcvbuf\".\n"},
+	{"hugepages",
+		G "hugepages = maybe\n" P,
+		"t.conf:3: [sluiced] hugepages = maybe: is not known; write yes, no or auto.\n"},
+	{"log",
+		G "log = loud\n" P,
+		"t.conf:3: [sluiced] log = loud: is not known; write error, warning, notice, "
+		"info or debug.\n"},
+	{"idle",
+		G "idle = sleep\n" P,
+		"t.conf:3: [sluiced] idle = sleep: is not known; write poll or backoff.\n"},
+	{"driver: no whole path",
+		G "driver = librte_net_x.so\n" P,
+		"t.conf:3: [sluiced] driver = librte_net_x.so: \"librte_net_x.so\" is no whole "
+		"path; begin it with \"/\".\n"},
+	{"driver: too many",
+		G "driver = /d0 /d1 /d2 /d3 /d4 /d5 /d6 /d7 /d8\n" P,
+		"t.conf:3: [sluiced] driver = /d0 /d1 /d2 /d3 /d4 /d5 /d6 /d7 /d8: names more "
+		"than 8 plugins; leave some out.\n"},
+	{"devargs: blank",
+		G "[port wan]\ndevargs = net_tpacket0,iface=v1, qpairs=2\naddress = "
+		"198.18.0.2/24\n",
+		"t.conf:4: [port wan] devargs = net_tpacket0,iface=v1, qpairs=2: has a blank "
+		"in it; write NAME,KEY=VALUE,... without.\n"},
+	{"devargs: no device",
+		G "[port wan]\ndevargs = eth1\naddress = 198.18.0.2/24\n",
+		"t.conf:4: [port wan] devargs = eth1: names no device; write "
+		"net_tpacket0,iface=eth1 or a bus address such as 0000:03:00.0.\n"},
+	{"devargs: no interface",
+		G "[port wan]\ndevargs = net_tpacket0\naddress = 198.18.0.2/24\n",
+		"t.conf:4: [port wan] devargs = net_tpacket0: lacks the interface; add "
+		"\",iface=eth1\", for instance.\n"},
+	{"devargs: empty interface",
+		G
+		"[port wan]\ndevargs = net_tpacket0,iface=,qpairs=1\naddress = 198.18.0.2/24\n",
+		"t.conf:4: [port wan] devargs = net_tpacket0,iface=,qpairs=1: lacks the "
+		"interface; add \",iface=eth1\", for instance.\n"},
+	{"queues",
+		G P "queues = 0\n",
+		"t.conf:6: [port wan] queues = 0: is out of range; write one of 1 to 16.\n"},
+	{"queues: too many",
+		G P "queues = 17\n",
+		"t.conf:6: [port wan] queues = 17: is out of range; write one of 1 to 16.\n"},
+	{"ring: too small",
+		G P "ring = 63\n",
+		"t.conf:6: [port wan] ring = 63: is out of range; write one of 64 to 32768.\n"},
+	{"ring: no number",
+		G P "ring = big\n",
+		"t.conf:6: [port wan] ring = big: is no whole number; write one of 64 to "
+		"32768.\n"},
+	{"port lcores: not a worker",
+		G P "lcores = 2\n",
+		"t.conf:2: [sluiced] lcores: no port has a receive queue for 1; leave out what "
+		"has no work, or raise \"queues\".\n"
+		"t.conf:6: [port wan] lcores: 2 is not among the lcores of [sluiced]; add it "
+		"there, or name another.\n"},
+	{"port lcores: more than queues",
+		"[sluiced]\nlcores = 1,2\n" P "lcores = 1,2\nqueues = 1\n",
+		"t.conf:6: [port wan] lcores: 2 lcores for 1 receive queues; name no more "
+		"lcores than \"queues\" has.\n"},
+	{"port lcores: no number",
+		G P "lcores = x\n",
+		"t.conf:6: [port wan] lcores = x: \"x\" names no processor; write \"1\" or "
+		"\"1-3,5\".\n"},
+	{"address: none",
+		G "[port wan]\ndevargs = net_tpacket0,iface=v1\naddress = eth1\n",
+		"t.conf:5: [port wan] address = eth1: \"eth1\" is no address; write "
+		"198.18.0.2/24 or 2001:db8::2/64.\n"},
+	{"address: no prefix length",
+		G "[port wan]\ndevargs = net_tpacket0,iface=v1\naddress = 198.18.0.2\n",
+		"t.conf:5: [port wan] address = 198.18.0.2: \"198.18.0.2\" lacks the prefix "
+		"length; write 198.18.0.2/24, for instance.\n"},
+	{"address: no prefix length, IPv6",
+		G "[port wan]\ndevargs = net_tpacket0,iface=v1\naddress = 2001:db8::2\n",
+		"t.conf:5: [port wan] address = 2001:db8::2: \"2001:db8::2\" lacks the prefix "
+		"length; write 2001:db8::2/64, for instance.\n"},
+	{"address: prefix length",
+		G "[port wan]\ndevargs = net_tpacket0,iface=v1\naddress = 198.18.0.2/33\n",
+		"t.conf:5: [port wan] address = 198.18.0.2/33: \"198.18.0.2/33\" is no "
+		"address; write 198.18.0.2/24 or 2001:db8::2/64.\n"},
+	{"address: group",
+		G "[port wan]\ndevargs = net_tpacket0,iface=v1\naddress = 224.0.0.1/24\n",
+		"t.conf:5: [port wan] address = 224.0.0.1/24: \"224.0.0.1/24\" is the address "
+		"of a group; give the port one of its own.\n"},
+	{"address: group, IPv6",
+		G "[port wan]\ndevargs = net_tpacket0,iface=v1\naddress = ff02::1/64\n",
+		"t.conf:5: [port wan] address = ff02::1/64: \"ff02::1/64\" is the address of a "
+		"group; give the port one of its own.\n"},
+	{"address: loopback",
+		G "[port wan]\ndevargs = net_tpacket0,iface=v1\naddress = 127.0.0.1/8\n",
+		"t.conf:5: [port wan] address = 127.0.0.1/8: \"127.0.0.1/8\" is a loopback "
+		"address; give the port one of its own.\n"},
+	{"address: loopback, IPv6",
+		G "[port wan]\ndevargs = net_tpacket0,iface=v1\naddress = ::1/128\n",
+		"t.conf:5: [port wan] address = ::1/128: \"::1/128\" is a loopback address; "
+		"give the port one of its own.\n"},
+	{"address: unspecified",
+		G "[port wan]\ndevargs = net_tpacket0,iface=v1\naddress = 0.0.0.0/24\n",
+		"t.conf:5: [port wan] address = 0.0.0.0/24: \"0.0.0.0/24\" is no address of a "
+		"host; give the port one of its own.\n"},
+	{"address: broadcast",
+		G "[port wan]\ndevargs = net_tpacket0,iface=v1\naddress = 198.18.0.255/24\n",
+		"t.conf:5: [port wan] address = 198.18.0.255/24: \"198.18.0.255/24\" is a "
+		"broadcast address; give the port one of its own.\n"},
+	{"address: network",
+		G "[port wan]\ndevargs = net_tpacket0,iface=v1\naddress = 198.18.0.0/24\n",
+		"t.conf:5: [port wan] address = 198.18.0.0/24: \"198.18.0.0/24\" is the "
+		"address of the network itself; give the port one of its own.\n"},
+	{"address: twice",
+		G "[port wan]\ndevargs = net_tpacket0,iface=v1\naddress = 198.18.0.2/24, "
+		"198.18.0.2/24\n",
+		"t.conf:5: [port wan] address = 198.18.0.2/24, 198.18.0.2/24: names "
+		"\"198.18.0.2/24\" twice; once is enough.\n"},
+	{"address: too many",
+		G "[port wan]\ndevargs = net_tpacket0,iface=v1\naddress = 198.18.0.2/24 "
+		"198.18.0.3/24 198.18.0.4/24 198.18.0.5/24 198.18.0.6/24 198.18.0.7/24 "
+		"198.18.0.8/24 198.18.0.9/24 198.18.0.10/24\n",
+		"t.conf:5: [port wan] address = 198.18.0.2/24 198.18.0.3/24 198.18.0.4/24 "
+		"198.18.0.5/24 198.18.0.6/24 198.18.0.7/24 198.18.0.8/24 198.18.0.9/24 "
+		"198.18.0.10/24: \"198.18.0.10/24\" is one too many; 8 at most.\n"},
+	{"address: network of another port",
+		G P "[port lan]\ndevargs = net_tpacket1,iface=v2\naddress = 198.18.0.3/24\n",
+		"t.conf:8: [port lan] address: 198.18.0.3 is in a network of [port wan]; give "
+		"each port networks of its own.\n"},
+	{"device of another port",
+		G P "[port lan]\ndevargs = net_tpacket0,iface=v2\naddress = 198.19.0.2/24\n",
+		"t.conf:7: [port lan] devargs: [port wan] has the device net_tpacket0 already; "
+		"number them, as in net_tpacket0 and net_tpacket1.\n"},
+	{"interface of another port",
+		G P "[port lan]\ndevargs = net_tpacket1,iface=v1\naddress = 198.19.0.2/24\n",
+		"t.conf:7: [port lan] devargs: [port wan] has the interface v1 already; give "
+		"it to one.\n"},
+	{"gateway: none",
+		G P "gateway = router\n",
+		"t.conf:6: [port wan] gateway = router: \"router\" is no address; write "
+		"198.18.0.1 or 2001:db8::1.\n"},
+	{"gateway: prefix length",
+		G P "gateway = 198.18.0.1/24\n",
+		"t.conf:6: [port wan] gateway = 198.18.0.1/24: \"198.18.0.1/24\" is no "
+		"address; write 198.18.0.1 or 2001:db8::1.\n"},
+	{"gateway: not on the link",
+		G P "gateway = 198.19.0.1\n",
+		"t.conf:6: [port wan] gateway = 198.19.0.1: is in none of the networks of "
+		"\"address\"; name a router on the link.\n"},
+	{"gateway: own address",
+		G P "gateway = 198.18.0.2\n",
+		"t.conf:6: [port wan] gateway = 198.18.0.2: is the port's own address; name a "
+		"router.\n"},
+	{"gateway: two",
+		G P "gateway = 198.18.0.1 198.18.0.3\n",
+		"t.conf:6: [port wan] gateway = 198.18.0.1 198.18.0.3: \"198.18.0.3\" is a "
+		"second one for IPv4; name one.\n"},
+	{"gateway: group",
+		G P "gateway = 224.0.0.2\n",
+		"t.conf:6: [port wan] gateway = 224.0.0.2: \"224.0.0.2\" is the address of a "
+		"group; name a router on the link.\n"},
+	{"gateway: other family",
+		G P "gateway = 2001:db8::1\n",
+		"t.conf:6: [port wan] gateway = 2001:db8::1: is in none of the networks of "
+		"\"address\"; name a router on the link.\n"},
+	{"mtu: too small",
+		G P "mtu = 575\n",
+		"t.conf:6: [port wan] mtu = 575: is out of range; write one of 576 to 9198.\n"},
+	{"mtu: too large",
+		G P "mtu = 9199\n",
+		"t.conf:6: [port wan] mtu = 9199: is out of range; write one of 576 to 9198.\n"},
+	{"mtu: too small for IPv6",
+		G "[port wan]\ndevargs = net_tpacket0,iface=v1\naddress = 198.18.0.2/24 "
+		"2001:db8::2/64\nmtu = 1279\n",
+		"t.conf:6: [port wan] mtu = 1279: is too small for the IPv6 address on line 5; "
+		"1280 at least.\n"},
+	{"vlan",
+		G P "vlan = 4095\n",
+		"t.conf:6: [port wan] vlan = 4095: is out of range; write one of 1 to 4094.\n"},
+	{"promiscuous",
+		G P "promiscuous = 1\n",
+		"t.conf:6: [port wan] promiscuous = 1: is not known; write yes or no.\n"},
+	{"kind: unknown",
+		G P "[service echo]\nkind = mirror\nudp-port = 7\n",
+		"t.conf:7: [service echo] kind = mirror: is not known; write sink, echo or "
+		"drop.\n"},
+	{"kind: of a later version",
+		G P "[service echo]\nkind = forward\nudp-port = 7\n",
+		"t.conf:7: [service echo] kind = forward: is not known; write sink, echo or "
+		"drop.\n"},
+	{"udp-port: 0",
+		G P "[service echo]\nkind = echo\nudp-port = 0\n",
+		"t.conf:8: [service echo] udp-port = 0: is out of range; write one of 1 to "
+		"65535.\n"},
+	{"udp-port: too high",
+		G P "[service echo]\nkind = echo\nudp-port = 65536\n",
+		"t.conf:8: [service echo] udp-port = 65536: is out of range; write one of 1 to "
+		"65535.\n"},
+	{"udp-port: no number",
+		G P "[service echo]\nkind = echo\nudp-port = echo\n",
+		"t.conf:8: [service echo] udp-port = echo: is no whole number; write one of 1 "
+		"to 65535.\n"},
+	{"udp-port: taken",
+		G P S "[service sink]\nkind = sink\nudp-port = 7\n",
+		"t.conf:11: [service sink] udp-port = 7: [service echo] on line 6 has it "
+		"already; choose another, or divide them by \"address\" or \"port\".\n"},
+	{"udp-port: taken by one for all",
+		G P S "[service sink]\nkind = echo\nudp-port = 7\naddress = 198.18.0.2\n",
+		"t.conf:11: [service sink] udp-port = 7: [service echo] on line 6 has it "
+		"already; choose another, or divide them by \"address\" or \"port\".\n"},
+	{"service address: none",
+		G P S "address = here\n",
+		"t.conf:9: [service echo] address = here: is no address; write one that a port "
+		"has, without a prefix length.\n"},
+	{"service address: prefix length",
+		G P S "address = 198.18.0.2/24\n",
+		"t.conf:9: [service echo] address = 198.18.0.2/24: is no address; write one "
+		"that a port has, without a prefix length.\n"},
+	{"service address: no port has it",
+		G P S "address = 198.18.0.3\n",
+		"t.conf:9: [service echo] address = 198.18.0.3: no port has it; name one of a "
+		"port's \"address\".\n"},
+	{"service port: there is none",
+		G P S "port = lan\n",
+		"t.conf:9: [service echo] port = lan: there is no [port lan]; name one that "
+		"there is.\n"},
+	{"service port: bad name",
+		G P S "port = a/b\n",
+		"t.conf:9: [service echo] port = a/b: is no name of a port; write the NAME of "
+		"a [port NAME].\n"},
+	{"service port: has not the address",
+		G P "[port lan]\ndevargs = net_tpacket1,iface=v2\naddress = 198.19.0.2/24\n" S
+		"port = lan\naddress = 198.18.0.2\n",
+		"t.conf:13: [service echo] address = 198.18.0.2: belongs to [port wan], not to "
+		"[port lan]; leave \"port\" out.\n"},
+	{"rcvbuf: too small",
+		G P S "rcvbuf = 4095\n",
+		"t.conf:9: [service echo] rcvbuf = 4095: is out of range; write one of 4096 to "
+		"1000000000.\n"},
+	{"rcvbuf: too large",
+		G P S "rcvbuf = 2G\n",
+		"t.conf:9: [service echo] rcvbuf = 2G: is out of range; write one of 4096 to "
+		"1000000000.\n"},
+	{"all are told, in order",
+		"[sluiced]\nlcores = x\nmemory = 1\n[port wan]\ndevargs = eth0\naddress = "
+		"1.2.3.4\nqueues = 99\nodd\n[service a]\nkind = b\nudp-port = c\n[x]\n",
+		"t.conf:2: [sluiced] lcores = x: \"x\" names no processor; write \"1\" or "
+		"\"1-3,5\".\n"
+		"t.conf:3: [sluiced] memory = 1: is out of range; write one of 64 to 65536.\n"
+		"t.conf:5: [port wan] devargs = eth0: names no device; write "
+		"net_tpacket0,iface=eth1 or a bus address such as 0000:03:00.0.\n"
+		"t.conf:6: [port wan] address = 1.2.3.4: \"1.2.3.4\" lacks the prefix length; "
+		"write 1.2.3.4/24, for instance.\n"
+		"t.conf:7: [port wan] queues = 99: is out of range; write one of 1 to 16.\n"
+		"t.conf:8: \"odd\" is neither [SECTION] nor KEY = VALUE; comments begin with "
+		"#.\n"
+		"t.conf:10: [service a] kind = b: is not known; write sink, echo or drop.\n"
+		"t.conf:11: [service a] udp-port = c: is no whole number; write one of 1 to "
+		"65535.\n"
+		"t.conf:12: [x]: no such section here; there are [sluiced], [port NAME] and "
+		"[service NAME].\n"},
+};
+
+#endif

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Sluice developers
+ */
+
+/* The configuration file: every mistake is told with line, key and remedy, and what is right is
+ * read. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_log.h>
+#include <rte_mbuf.h>
+
+#include "bad_files.h"
+#include "conf.h"
+#include "lines.h"
+#include "sl_test.h"
+#include "sleep.h"
+
+static const char *sample; /* path of the sample configuration */
+static struct conf conf, other;
+static char said[65536];
+
+/* Read a text; what was said about it is in `said`. The number of mistakes. */
+static size_t
+read_text(const char *text, size_t len, struct conf *c)
+{
+	struct mistakes *m = mistakes_create("t.conf");
+	size_t n;
+
+	REQUIRE(m != NULL);
+	conf_read_text(text, len, c, m);
+	mistakes_join(m, said, sizeof(said));
+	n = mistakes_count(m);
+	mistakes_free(m);
+	return n;
+}
+
+static void
+check_said(const char *name, const char *want)
+{
+	if (strcmp(said, want) == 0)
+		return;
+	test_bad++;
+	fprintf(stderr, "%s: said:\n%swanted:\n%s", name, said, want);
+}
+
+static void
+bad_files_are_told(void)
+{
+	for (size_t i = 0; i < SL_COUNT_OF(bad_files); i++) {
+		const struct bad_file *b = &bad_files[i];
+
+		CHECK(read_text(b->text, strlen(b->text), &conf) > 0);
+		check_said(b->name, b->said);
+	}
+	CHECK(SL_COUNT_OF(bad_files) >= 100);
+}
+
+/* A text of n pieces, each written by its number. */
+static char *
+repeat(const char *head, unsigned int n, const char *piece)
+{
+	size_t size = strlen(head) + n * (strlen(piece) + 64) + 1;
+	char *text = malloc(size);
+	size_t at;
+
+	REQUIRE(text != NULL);
+	at = (size_t)snprintf(text, size, "%s", head);
+	for (unsigned int i = 0; i < n; i++) {
+		for (const char *p = piece; *p != '\0'; p++)
+			at += *p == '%' ? (size_t)snprintf(text + at, size - at, "%u", i + 1)
+					: (size_t)snprintf(text + at, size - at, "%c", *p);
+	}
+	return text;
+}
+
+static void
+told(const char *name, char *text, const char *want)
+{
+	CHECK(read_text(text, strlen(text), &conf) > 0);
+	check_said(name, want);
+	free(text);
+}
+
+static void
+limits_are_told(void)
+{
+	told("ports",
+		repeat(G, 17,
+			"[port p%]\ndevargs = net_tpacket%,iface=v%\naddress = 10.0.%.2/24\n"),
+		"t.conf:51: [port p17]: more than 16 ports; leave some out.\n");
+	told("services", repeat(G P, 65, "[service s%]\nkind = sink\nudp-port = %\n"),
+		"t.conf:198: [service s65]: more than 64 services; leave some out.\n");
+}
+
+static void
+long_words_are_told(void)
+{
+	char word[400];
+	char text[600];
+
+	memset(word, 'k', sizeof(word));
+	snprintf(text, sizeof(text), G "%.63s = 1\n" P, word);
+	CHECK_EQ(read_text(text, strlen(text), &conf), 1);
+	CHECK(strstr(said, "no such key here") != NULL);
+	snprintf(text, sizeof(text), G "%.64s = 1\n" P, word);
+	CHECK_EQ(read_text(text, strlen(text), &conf), 1);
+	check_said("key",
+		"t.conf:3: kkkkkkkkkkkkkkkkkkkk...: the key is longer than 63 characters; "
+		"none is.\n");
+	snprintf(text, sizeof(text), G "driver = /%.254s\n" P, word);
+	CHECK_EQ(read_text(text, strlen(text), &conf), 0);
+	CHECK_EQ(strlen(conf.driver[0]), 255);
+	snprintf(text, sizeof(text), G "driver = /%.255s\n" P, word);
+	CHECK_EQ(read_text(text, strlen(text), &conf), 1);
+	check_said("value",
+		"t.conf:3: driver: the value is longer than 255 characters; shorten it.\n");
+	snprintf(text, sizeof(text), G P "[service %.60s]\n", word);
+	CHECK_EQ(read_text(text, strlen(text), &conf), 1);
+	check_said("section", "t.conf:6: [service kkkkkkkkkkkk...]: the name is longer than 63 "
+			      "characters; shorten it.\n");
+}
+
+static void
+more_than_can_be_kept(void)
+{
+	char *text = repeat(G P, 300, "odd\n");
+
+	CHECK_EQ(read_text(text, strlen(text), &conf), 300);
+	CHECK(strstr(said, "\nand 100 more\n") != NULL);
+	free(text);
+	text = calloc(1, LINES_FILE_MAX + 1);
+	REQUIRE(text != NULL);
+	CHECK_EQ(read_text(text, LINES_FILE_MAX + 1, &conf), 1);
+	check_said("file", "t.conf: is longer than 1048576 bytes; is it the right file?\n");
+	free(text);
+}
+
+static void
+values_are_read(void)
+{
+	static const char text[] =
+		"# comment, caf\xc3\xa9\r\n"
+		"  [ sluiced ]  # the daemon\r\n"
+		"\tname=edge.1\n"
+		"lcores = 2, 4-5\n"
+		"memory = 300\nhugepages = no\nlog = debug\nidle = backoff\n"
+		"driver = /opt/a.so /opt/b.so\n"
+		"[port\twan]\n"
+		"devargs = net_tpacket0,iface=v1,qdisc_bypass=1\n"
+		"address = 198.18.0.2/24, 2001:db8::2/64\n"
+		"gateway = 198.18.0.1 fe80::1\n"
+		"lcores = 4,2\nqueues = 3\nring = 4096\nmtu = 1600\nvlan = 7\npromiscuous = yes\n"
+		"[port lan]\n"
+		"devargs = 0000:03:00.0,x=1\n"
+		"address = 198.19.0.2/31\n"
+		"[service all]\nkind = echo\nudp-port = 7\nrcvbuf = 1M\n"
+		"[service one]\nkind = drop\nudp-port = 9\naddress = 2001:db8::2\n"
+		"[service two]\nkind = sink\nudp-port = 9\nport = lan";
+	const struct conf_port *p = conf.port;
+
+	CHECK_EQ(read_text(text, sizeof(text) - 1, &conf), 0);
+	check_said("good", "");
+	CHECK(strcmp(conf.name, "edge.1") == 0);
+	CHECK(conf.lcores.n == 3 && conf.lcores.cpu[0] == 2 && conf.lcores.cpu[2] == 5);
+	CHECK(conf.memory_mb == 300 && conf.hugepages == CONF_HUGE_NO);
+	CHECK(conf.log_level == RTE_LOG_DEBUG && conf.idle == CONF_IDLE_BACKOFF);
+	CHECK(conf.ndrivers == 2 && strcmp(conf.driver[1], "/opt/b.so") == 0);
+	REQUIRE(conf.nports == 2 && conf.nservices == 3);
+	CHECK(strcmp(p->name, "wan") == 0 && strcmp(p->device, "net_tpacket0") == 0);
+	CHECK(strcmp(p->iface, "v1") == 0 && p->vdev && p->naddrs == 2 && p->addrs[1].prefix == 64);
+	CHECK(p->lcores.n == 2 && p->lcores.cpu[0] == 4 && p->queues == 3 && p->ring == 4096);
+	CHECK(p->mtu == 1600 && p->vlan == 7 && p->promiscuous);
+	CHECK(!sl_addr_is_any(&p->gateway) && !sl_addr_is_any(&p->gateway6));
+	CHECK_EQ(conf_tx_queues(&conf, p), 4); /* three it receives on, and one for lcore 5 */
+	CHECK(conf_mbuf_size(&conf) >= RTE_MBUF_DEFAULT_BUF_SIZE);
+	/* What was left out. */
+	p++;
+	CHECK(!p->vdev && p->iface[0] == '\0' && p->lcores.n == 3 && p->queues == 3 &&
+		p->vlan == 0);
+	CHECK_EQ(conf_ring(p), 1024);
+	CHECK(conf.service[0].kind == CONF_ECHO && conf.service[0].rcvbuf == 1000000);
+	CHECK(conf.service[1].has_address && conf.service[1].rcvbuf == 4000000);
+	CHECK(strcmp(conf.service[2].port, "lan") == 0 && !conf.service[2].has_address);
+}
+
+static void
+sample_has_no_mistake(void)
+{
+	struct mistakes *m = mistakes_create("sample");
+
+	REQUIRE(m != NULL);
+	conf_read_file(sample, &conf, m);
+	CHECK_EQ(mistakes_count(m), 0);
+	CHECK(conf.nports == 1 && conf.nservices >= 3 && strcmp(conf.port[0].iface, "v1") == 0);
+	conf_read_file("/nonexistent/sluiced.conf", &conf, m);
+	mistakes_join(m, said, sizeof(said));
+	check_said("no file", "sample: cannot be opened: No such file or directory.\n");
+	mistakes_free(m);
+}
+
+/* What a reload refuses. */
+static void
+changes_that_need_a_restart(void)
+{
+	static const struct {
+		const char *text;
+		const char *said;
+	} cases[] = {
+		{G P S, ""},
+		{G P, ""},
+		{G "idle = backoff\nlog = info\n" P S "[service b]\nkind = drop\nudp-port = 8\n",
+			""},
+		{"[sluiced]\nlcores = 2\n" P S, "t.conf:2: [sluiced] lcores: changes with a "
+						"restart only; restart, or take the "
+						"change back.\n"
+						"t.conf:3: [port wan]: differs, and changes with a "
+						"restart only; restart, or take "
+						"the change back.\n"},
+		{G "name = b\n" P,
+			"t.conf: [sluiced] name: changes with a restart only; restart, or "
+			"take the change back.\n"},
+		{G "memory = 512\n" P, "t.conf:3: [sluiced] memory: changes with a restart only; "
+				       "restart, or take the "
+				       "change back.\n"},
+		{G "hugepages = no\n" P, "t.conf:3: [sluiced] hugepages: changes with a restart "
+					 "only; restart, or take the "
+					 "change back.\n"},
+		{G "driver = /x\n" P, "t.conf:3: [sluiced] driver: changes with a restart only; "
+				      "restart, or take the "
+				      "change back.\n"},
+		{G P "vlan = 3\n", "t.conf:3: [port wan]: differs, and changes with a restart "
+				   "only; restart, or take "
+				   "the change back.\n"},
+		{G "[port b]\ndevargs = net_null0\naddress = 10.0.0.1/8\n",
+			"t.conf: [port wan]: is gone, and changes with a restart only; restart, or "
+			"take "
+			"the change back.\n"
+			"t.conf:3: [port b]: is new, and changes with a restart only; restart, or "
+			"take "
+			"the change back.\n"},
+	};
+
+	CHECK_EQ(read_text(G P S, strlen(G P S), &conf), 0);
+	for (size_t i = 0; i < SL_COUNT_OF(cases); i++) {
+		struct mistakes *m = mistakes_create("t.conf");
+
+		REQUIRE(m != NULL);
+		CHECK_EQ(read_text(cases[i].text, strlen(cases[i].text), &other), 0);
+		conf_restart_only(&conf, &other, m);
+		mistakes_join(m, said, sizeof(said));
+		check_said(cases[i].text, cases[i].said);
+		mistakes_free(m);
+	}
+}
+
+static void
+sleeps_end_before_a_ring_is_full(void)
+{
+	/* A gigabit brings 1.488 packets a microsecond, not one. */
+	CHECK_EQ(sleep_max_ns(512, 1000), 172032);
+	CHECK_EQ(sleep_max_ns(1024, 10000), 34406);
+	CHECK_EQ(sleep_max_ns(8192, 0), 275251);
+	CHECK_EQ(sleep_max_ns(64, 100000), 215);
+	CHECK_EQ(sleep_max_ns(32768, 10), 1000000);
+}
+
+int
+main(int argc, char **argv)
+{
+	if (argc != 2)
+		return 2;
+	sample = argv[1];
+	SL_TEST_RUN(bad_files_are_told);
+	SL_TEST_RUN(limits_are_told);
+	SL_TEST_RUN(long_words_are_told);
+	SL_TEST_RUN(more_than_can_be_kept);
+	SL_TEST_RUN(values_are_read);
+	SL_TEST_RUN(sample_has_no_mistake);
+	SL_TEST_RUN(changes_that_need_a_restart);
+	SL_TEST_RUN(sleeps_end_before_a_ring_is_full);
+	return test_end();
+}
