@@ -20,6 +20,8 @@
 #define IFACE_RX_DESC 8192
 #define IFACE_TX_DESC 256
 #define POOL_CACHE 256
+/* Fragments that a worker holds at most. */
+#define FRAGMENTS 256
 /* Turns without a packet after which a worker on a shared processor lets others run. */
 #define IDLE_TURNS 16
 /* Duplicate address detection takes a second; see that it had the chance to end. */
@@ -29,7 +31,7 @@ static struct rte_mempool *
 pool_create(const struct app_stack_conf *conf, uint32_t pairs)
 {
 	uint32_t n = pairs * (RX_DESC + TX_DESC + SL_INET_BURST) + conf->queued +
-		     rte_lcore_count() * POOL_CACHE * 2 + 1024;
+		     conf->workers * FRAGMENTS + rte_lcore_count() * POOL_CACHE * 2 + 1024;
 	struct rte_mempool *pool = rte_pktmbuf_pool_create(
 		"app_packets", n, POOL_CACHE, 0, RTE_MBUF_DEFAULT_BUF_SIZE, (int)rte_socket_id());
 
@@ -139,7 +141,7 @@ add_addrs(struct app_stack *s, const struct app_stack_conf *conf)
 void
 app_stack_start(struct app_stack *s, const struct app_stack_conf *conf)
 {
-	struct sl_inet_conf inet_conf = {.workers = conf->workers};
+	struct sl_inet_conf inet_conf = {.workers = conf->workers, .frag_packets = FRAGMENTS};
 	struct sl_udp_conf udp_conf = {0};
 	uint16_t pairs;
 	int ret;

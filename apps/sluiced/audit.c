@@ -7,7 +7,7 @@
  *
  *   line           entered                              outcomes + held
  *   port NAME      packets that the port handed over    packets that workers took from it
- *   stack          packets that entered                 receive outcomes
+ *   stack          packets that entered                 receive outcomes; held: fragments
  *   sockets        outcome udp_queued                   handed to services, purged at a close; held
  *   service NAME   datagrams handed to it               its outcomes
  *   transmit       packets that ports have sent         outcome tx_sent
@@ -63,7 +63,8 @@ daemon_audit(struct daemon *d, struct audit_line *lines)
 	sl_inet_outcomes(d->inet, SL_INET_NO_WORKER, counts);
 	for (int i = 0; i < SL_OUTCOME_TX_FIRST; i++)
 		sum += counts[i];
-	line(lines, &n, "stack", "", sl_inet_received(d->inet, SL_INET_NO_WORKER), sum, 0);
+	line(lines, &n, "stack", "", sl_inet_received(d->inet, SL_INET_NO_WORKER), sum,
+		sl_inet_held(d->inet, SL_INET_NO_WORKER));
 	for (uint16_t i = 0; d->table != NULL && i < d->table->n; i++)
 		service_sums(d->table->service[i], &sums);
 	line(lines, &n, "sockets", "", counts[SL_RX_UDP_QUEUED], sums.handed + sums.purged,

@@ -205,6 +205,7 @@ sink_print_end(struct sink *s)
 {
 	struct drops d = {s->opt->json, false};
 	uint64_t counts[SL_OUTCOME_COUNT];
+	uint64_t held = sl_inet_held(s->stack->inet, SL_INET_NO_WORKER);
 	uint64_t queued = 0;
 
 	for (uint16_t i = 0; i < s->nsocks; i++) {
@@ -215,9 +216,10 @@ sink_print_end(struct sink *s)
 	}
 	sl_inet_outcomes(s->stack->inet, SL_INET_NO_WORKER, counts);
 	if (s->opt->json)
-		printf("{\"call\":\"end\",\"entered\":%" PRIu64 ",\"left_in_queue\":%" PRIu64
+		printf("{\"call\":\"end\",\"entered\":%" PRIu64 ",\"held\":%" PRIu64
+		       ",\"left_in_queue\":%" PRIu64
 		       ",\"port_missed\":%" PRIu64 ",\"outcomes\":{",
-			sl_inet_received(s->stack->inet, SL_INET_NO_WORKER), queued,
+			sl_inet_received(s->stack->inet, SL_INET_NO_WORKER), held, queued,
 			app_stack_missed(s->stack));
 	else
 		printf("entered the stack: %" PRIu64 " packets: ",
@@ -225,6 +227,8 @@ sink_print_end(struct sink *s)
 	for (int i = 0; i < SL_OUTCOME_COUNT; i++)
 		drop(&d, sl_outcome_info((enum sl_outcome)i)->name, counts[i]);
 	printf(s->opt->json ? "}}\n" : "\n");
+	if (!s->opt->json && held != 0)
+		printf("still held at the end: %" PRIu64 " fragments of incomplete datagrams\n", held);
 	if (!s->opt->json && queued != 0)
 		printf("left in the queue at the end: %" PRIu64 " datagrams\n", queued);
 	fflush(stdout);

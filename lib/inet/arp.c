@@ -58,7 +58,7 @@ void
 inet_arp_ask(struct inet_worker *w, struct inet_port *port, struct inet_wport *wport,
 	const struct sl_addr *addr, const uint8_t *mac)
 {
-	const struct inet_addr *src = inet_port_source(port, addr);
+	const struct inet_addr *src = inet_port_source(port, addr, addr);
 	struct arp arp = {.op = ARP_REQUEST, .target_ip = inet_to_v4(addr)};
 
 	if (src == NULL)

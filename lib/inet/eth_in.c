@@ -95,9 +95,25 @@ tags_add(struct tags *t, uint16_t tci, uint16_t type)
 	return true;
 }
 
-/* Walk the tags; sets p->l2_len and *type. INET_PASS if they are the port's. */
+/* Let the frame be that of the DPDK port's port which has these tags. */
+static bool
+find_port(struct inet_rx *rx, const struct tags *t)
+{
+	struct inet_port *port = rx->port;
+
+	while (port != NULL && !tags_match(port, t->vid, t->type, t->n))
+		port = sl_load_acquire(&port->next); /* IN1 */
+	if (port == NULL || port == rx->port)
+		return port != NULL;
+	rx->port = port;
+	rx->wport = &port->workers[rx->worker];
+	inet_wport_check(rx->inet, rx->wport);
+	return true;
+}
+
+/* Walk the tags; sets p->l2_len, *type, and rx->port. INET_PASS if there is one that has them. */
 static enum sl_outcome
-parse_tags(const struct inet_port *port, struct inet_pkt *p, uint16_t *type)
+parse_tags(struct inet_rx *rx, struct inet_pkt *p, uint16_t *type)
 {
 	uint64_t flags = p->m->ol_flags;
 	struct tags t = {.n = 0};
@@ -122,14 +138,13 @@ parse_tags(const struct inet_port *port, struct inet_pkt *p, uint16_t *type)
 			return SL_RX_VLAN_OTHER;
 	}
 	p->l2_len = (uint16_t)(off + 2);
-	return fits && tags_match(port, t.vid, t.type, t.n) ? INET_PASS : SL_RX_VLAN_OTHER;
+	return fits && find_port(rx, &t) ? INET_PASS : SL_RX_VLAN_OTHER;
 }
 
 /* The general path for one frame: its outcome, with INET_KEPT if the mbuf found a use. */
 static unsigned int
 input_general(struct inet_rx *rx, struct rte_mbuf *m)
 {
-	const struct inet_port *port = rx->port;
 	uint8_t *head = rx->head[rx->dgrams];
 	struct inet_pkt p = {.m = m, .head = head};
 	enum sl_outcome outcome;
@@ -142,12 +157,12 @@ input_general(struct inet_rx *rx, struct rte_mbuf *m)
 	p.head_len = (uint16_t)inet_mbuf_read(m, 0, head, INET_HEAD);
 	if (p.head_len < RTE_ETHER_HDR_LEN)
 		return SL_RX_ETH_SHORT;
-	outcome = parse_tags(port, &p, &type);
+	outcome = parse_tags(rx, &p, &type);
 	if (outcome != INET_PASS)
 		return outcome;
 	p.l2_group = (head[0] & 1) != 0;
-	if (!p.l2_group && !port->promiscuous &&
-		memcmp(head, port->mac.addr_bytes, RTE_ETHER_ADDR_LEN) != 0)
+	if (!p.l2_group && !rx->port->promiscuous &&
+		memcmp(head, rx->port->mac.addr_bytes, RTE_ETHER_ADDR_LEN) != 0)
 		return SL_RX_ETH_OTHERHOST;
 	switch (type) {
 	case RTE_ETHER_TYPE_IPV4:
@@ -164,8 +179,13 @@ input_general(struct inet_rx *rx, struct rte_mbuf *m)
 /* Kept apart from the loop so that the common case stays small. */
 static void __attribute__((noinline)) input_slow(struct inet_rx *rx, struct rte_mbuf *m)
 {
+	struct inet_port *first = rx->port;
 	unsigned int result = input_general(rx, m);
 
+	if (SL_UNLIKELY(rx->port != first)) {
+		rx->port = first;
+		rx->wport = &first->workers[rx->worker];
+	}
 	fast_local4(rx);
 	/* A kept datagram gets its outcome from the UDP layer. */
 	if (result == (SL_RX_UDP_QUEUED | INET_KEPT))

@@ -9,6 +9,7 @@
 
 #include "cksum.h"
 #include "icmp.h"
+#include "table.h"
 
 #define ICMP_HDR 8u
 #define IP4_HDR 20u
@@ -183,6 +184,26 @@ writable(struct inet_rx *rx, struct rte_mbuf *m)
 	return copy;
 }
 
+/* Send a finished reply; it came in fragments if it is longer than the port sends, and goes so. */
+static unsigned int
+echo_output(
+	struct inet_rx *rx, struct inet_pkt *p, struct rte_mbuf *m, const struct inet_ip_out *out)
+{
+	const uint8_t *mac = p->head + RTE_ETHER_ADDR_LEN;
+	bool v4 = inet_is_v4(&out->dst);
+
+	if (m->pkt_len + (v4 ? IP4_HDR : IP6_HDR) > rx->port->mtu) {
+		inet_fragments_output(rx, m, out, mac);
+		if (m != p->m)
+			rte_pktmbuf_free(m);
+		return SL_RX_ECHO;
+	}
+	inet_ip_prepend(rx->w, rx->port, m, out);
+	inet_eth_output(
+		rx->w, rx->port, rx->wport, m, mac, v4 ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6);
+	return m == p->m ? SL_RX_ECHO | INET_KEPT : SL_RX_ECHO;
+}
+
 static unsigned int
 echo(struct inet_rx *rx, struct inet_pkt *p, uint8_t reply_type)
 {
@@ -200,11 +221,10 @@ echo(struct inet_rx *rx, struct inet_pkt *p, uint8_t reply_type)
 	uint16_t sum;
 
 	/* Broadcast pings are for flooding third parties; a group ping of IPv6 is answered. */
-	if (!answerable(p) || (v4 && (p->dst_group || p->l2_group)) ||
-		len + (v4 ? IP4_HDR : IP6_HDR) > rx->port->mtu)
+	if (!answerable(p) || (v4 && (p->dst_group || p->l2_group)))
 		return SL_RX_ICMP_IGNORED;
 	if (p->dst_group) {
-		src = inet_port_source(rx->port, &p->src);
+		src = inet_port_source(rx->port, &p->src, &p->src);
 		if (src == NULL)
 			return SL_RX_ICMP_IGNORED;
 		out.src = src->addr;
@@ -220,10 +240,7 @@ echo(struct inet_rx *rx, struct inet_pkt *p, uint8_t reply_type)
 	pseudo = v4 ? 0 : inet_pseudo_sum(&out.src, &out.dst, out.proto, len);
 	sum = (uint16_t)~inet_fold(pseudo + inet_sum_mbuf(m, 0, len));
 	memcpy(icmp + 2, &sum, sizeof(sum));
-	inet_ip_prepend(rx->w, rx->port, m, &out);
-	inet_eth_output(rx->w, rx->port, rx->wport, m, p->head + RTE_ETHER_ADDR_LEN,
-		v4 ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6);
-	return m == p->m ? SL_RX_ECHO | INET_KEPT : SL_RX_ECHO;
+	return echo_output(rx, p, m, &out);
 }
 
 unsigned int
@@ -352,11 +369,17 @@ carries_error6(const struct inet_pkt *p)
 	uint32_t at = p->l2_len + IP6_HDR;
 	uint8_t next = p->head[p->l2_len + 6];
 
-	while (next == IPPROTO_HOPOPTS || next == IPPROTO_DSTOPTS || next == IPPROTO_ROUTING) {
-		if (at + 2 > p->head_len)
+	while (next == IPPROTO_HOPOPTS || next == IPPROTO_DSTOPTS || next == IPPROTO_ROUTING ||
+		next == IPPROTO_FRAGMENT) {
+		bool fragment = next == IPPROTO_FRAGMENT;
+
+		if (at + 4 > p->head_len)
 			return true;
 		next = p->head[at];
-		at += 8u * (p->head[at + 1] + 1u);
+		/* A later part of something: its type lies in the first one. */
+		if (fragment && (inet_get16(p->head + at + 2) & 0xfff8) != 0)
+			return next == IPPROTO_ICMPV6;
+		at += fragment ? 8u : 8u * (p->head[at + 1] + 1u);
 	}
 	if (next != IPPROTO_ICMPV6)
 		return false;
@@ -385,7 +408,7 @@ inet_icmp_error(
 	if (!inet_is_v4(&p->dst) && carries_error6(p))
 		return;
 	if (p->dst_group) {
-		src = inet_port_source(rx->port, &p->src);
+		src = inet_port_source(rx->port, &p->src, &p->src);
 		if (src == NULL)
 			return;
 		e.src = src->addr;
@@ -394,8 +417,8 @@ inet_icmp_error(
 		error_output(rx, &e);
 }
 
-void
-inet_icmp_port_unreachable(struct inet_rx *rx, uint16_t i)
+static void
+port_unreachable(struct inet_rx *rx, uint16_t i)
 {
 	struct sl_dgram *d = &rx->dgram[i];
 	struct rte_mbuf *m = d->buf;
@@ -427,4 +450,17 @@ inet_icmp_port_unreachable(struct inet_rx *rx, uint16_t i)
 		return;
 	if (take_token(rx->inet, rx->w))
 		error_output(rx, &e);
+}
+
+void
+inet_icmp_port_unreachable(struct inet_rx *rx, uint16_t i)
+{
+	struct inet_port *first = rx->port;
+
+	/* The burst is of a DPDK port, and the datagram of whichever of its ports had the tags. */
+	rx->port = inet_port_find(rx->inet, rx->dgram[i].port);
+	rx->wport = &rx->port->workers[rx->worker];
+	port_unreachable(rx, i);
+	rx->port = first;
+	rx->wport = &first->workers[rx->worker];
 }

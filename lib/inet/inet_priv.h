@@ -32,25 +32,29 @@
 #define INET_TX_BATCH 64
 
 enum inet_addr_state {
+	INET_ADDR_NONE,	     /* none is here, or no longer */
 	INET_ADDR_TENTATIVE, /* duplicate detection is on: neither source nor destination */
 	INET_ADDR_READY,
 	INET_ADDR_DUPLICATE, /* another host has it: never used */
 };
 
 struct inet_addr {
-	struct sl_addr addr; /* (c) */
-	uint8_t prefix;	     /* (c) */
-	uint32_t state;	     /* (a) relaxed: nothing is reached through it */
+	struct sl_addr addr; /* (c) while there is one */
+	uint8_t prefix;	     /* (c) while there is one */
+	uint32_t state;	     /* (a) IN1: that there is one */
+	uint64_t token;	     /* control path: the grace period after which the place is free */
 	bool announce;	     /* (l) a gratuitous ARP or a probe has still to be sent */
 	uint64_t due_ns;     /* (l) end of duplicate detection */
 };
 
 /* What one worker keeps for one port: (o). */
 struct inet_wport {
-	/* Last local addresses hit, so that the common case is one comparison. */
+	/* Last local addresses hit, so that the common case is one comparison; of the time when the stack's
+	 * routes were these. */
 	uint32_t local4 SL_CACHE_ALIGNED;
 	uint32_t bcast4; /* of local4's prefix; 0 for none */
 	struct sl_addr local6;
+	uint32_t routes;
 	bool has_queue;
 	uint16_t queue; /* that this worker uses on this port */
 	uint16_t tx_count;
@@ -58,15 +62,10 @@ struct inet_wport {
 	uint8_t guard[SL_CACHE_GUARD];
 };
 
-/* A gateway that some worker may still be reading: a port's is rarely changed, so it just stays. */
-struct inet_retired {
-	struct inet_retired *next;
-	struct sl_addr addr;
-};
-
 struct inet_port {
 	/* (c) */
-	uint16_t id;	/* of DPDK */
+	uint16_t id;	/* handle */
+	uint16_t dev;	/* of DPDK */
 	uint16_t index; /* in sl_inet.port */
 	uint16_t mtu;
 	bool promiscuous;
@@ -85,12 +84,10 @@ struct inet_port {
 	struct rte_mempool *pool;
 	struct inet_wport *workers;
 
-	uint32_t addr_count; /* (a) IN1 */
+	struct inet_port *next; /* (a) IN1; of the same DPDK port, with other tags */
+	uint32_t addr_count; /* (a) IN1; of places in addr that were ever used */
 	uint32_t count4;     /* (a) relaxed: of these, IPv4 */
 	struct inet_addr addr[SL_INET_ADDRS_MAX];
-	const struct sl_addr *gateway4; /* (a) IN1; NULL for none */
-	const struct sl_addr *gateway6;
-	struct inet_retired *retired; /* control path: gateways replaced, freed with the stack */
 
 	uint64_t tick_ns
 		SL_CACHE_ALIGNED; /* (a) relaxed, written under the lock: next timer turn */
@@ -114,6 +111,8 @@ struct inet_path {
 	struct sl_addr hop;
 	struct inet_port *port; /* NULL: nothing remembered */
 	uint32_t routes;
+	bool has_src;
+	struct sl_addr src; /* our address that suits dst */
 };
 
 #define INET_HOPS 64u
@@ -122,18 +121,24 @@ struct inet_path {
 struct inet_worker {
 	uint64_t received SL_CACHE_ALIGNED; /* (o), read by anyone */
 	uint64_t outcome[SL_OUTCOME_COUNT]; /* (o), read by anyone */
+	uint64_t held; /* (o), read by anyone: fragments that wait */
 	/* (o) */
 	bool online;
 	uint16_t ip_id;
 	uint64_t now_ns; /* as of the last poll, input or timer call */
 	uint64_t tokens; /* ICMP errors that may be sent, in 1/NSEC_PER_SEC of one */
 	uint64_t tokens_ns;
+	struct inet_reasm *reasm;
+	uint64_t reasm_due_ns; /* when the oldest of it is too old; UINT64_MAX if there is none */
 	struct inet_hop hop[INET_HOPS];
 	struct inet_path path[INET_PATHS];
 	uint8_t guard[SL_CACHE_GUARD];
 };
 
 struct inet_neigh_table;
+struct inet_reasm;
+struct inet_table;
+struct inet_fib;
 
 struct sl_inet {
 	/* (c) */
@@ -147,11 +152,17 @@ struct sl_inet {
 	struct inet_worker *worker;
 	struct rte_rcu_qsbr *rcu;
 	struct inet_neigh_table *neigh;
+	struct inet_table *table;
 
-	uint32_t routes;     /* (a) IN1; counts changes of what routes go by */
+	uint32_t routes; /* (a) IN1; counts changes of routes and addresses */
+	const struct inet_fib *fib4; /* (a) IN1; NULL for no routes */
+	const struct inet_fib *fib6;
 	uint32_t port_count; /* (a) IN1 */
 	struct inet_port *port[SL_INET_PORTS_MAX]; /* (c) once counted */
-	struct inet_port *by_id[RTE_MAX_ETHPORTS]; /* (a) IN1 */
+	/* (a) IN1; by DPDK port: the first one, whose handle that is, */
+	struct inet_port *by_id[RTE_MAX_ETHPORTS];
+	/* and the one without tags, if there is one, else the first: all others follow by next. */
+	struct inet_port *by_dev[RTE_MAX_ETHPORTS];
 };
 
 /* Packets whose first lines are being fetched while one is parsed. */
@@ -182,7 +193,7 @@ struct inet_rx {
 	bool losses;			/* counts holds something */
 	uint64_t in_head;  /* bit i: datagram i's headers are in head[i], else before its payload */
 	uint64_t l2_group; /* bit i: datagram i came in a group frame */
-	uint16_t counts[SL_OUTCOME_COUNT];
+	uint8_t counts[SL_OUTCOME_COUNT]; /* a burst has no more packets than fit */
 	/* Valid where in_head says so: offset of the IP header in the frame, and network headers.
 	 */
 	uint16_t l2_len[SL_INET_BURST];
@@ -204,6 +215,7 @@ struct inet_pkt {
 	uint32_t end;	  /* offset behind the network packet: padding starts here */
 	bool l2_group;	  /* sent to a group MAC address */
 	bool dst_group;	  /* destination is a group or broadcast address */
+	bool whole;	  /* made of fragments */
 	uint8_t ttl;
 	uint8_t tos;
 	struct sl_addr src;
@@ -216,6 +228,8 @@ struct inet_pkt {
 /* Result of a handler that kept the mbuf (for a reply, or as a datagram). */
 #define INET_KEPT 0x100
 #define INET_OUTCOME(r) ((r)&0xff)
+/* Kept, and the outcome comes later: from the UDP layer, or when the datagram is whole. */
+#define INET_HELD (SL_RX_UDP_QUEUED | INET_KEPT)
 
 __extension__ typedef unsigned __int128 inet_u128;
 
@@ -286,6 +300,13 @@ inet_addr_equal(const struct sl_addr *a, const struct sl_addr *b)
 	return memcmp(a, b, sizeof(*a)) == 0;
 }
 
+/** State of the address in a place: what else it says holds for this turn, unless there is none. */
+static inline uint32_t
+inet_addr_state(const struct inet_addr *a)
+{
+	return sl_load_acquire(&a->state); /* IN1 */
+}
+
 static inline uint32_t
 inet_prefix_mask4(uint8_t prefix)
 {
@@ -303,6 +324,21 @@ inet_count(struct inet_worker *w, enum sl_outcome outcome, uint64_t n)
 void *inet_alloc(size_t bytes);
 void inet_port_free(struct inet_port *port, uint16_t workers);
 bool inet_prefix_match(const struct sl_addr *a, const struct sl_addr *b, uint8_t prefix);
+/** The address with all bits behind the prefix 0. */
+struct sl_addr inet_prefix_of(const struct sl_addr *a, uint8_t prefix);
+/** Forget the addresses hit last: they may be gone. */
+void inet_wport_forget(struct inet_wport *wport);
+/** Does what the worker remembers of the port's addresses still hold? */
+static inline void
+inet_wport_check(const struct sl_inet *inet, struct inet_wport *wport)
+{
+	uint32_t routes = sl_load_acquire(&inet->routes); /* IN1 */
+
+	if (SL_LIKELY(wport->routes == routes))
+		return;
+	wport->routes = routes;
+	inet_wport_forget(wport);
+}
 struct inet_addr *inet_port_addr(const struct inet_port *port, const struct sl_addr *addr);
 /** Is addr one of the port's that may be used now? */
 bool inet_port_is_local(const struct inet_port *port, const struct sl_addr *addr);
@@ -342,6 +378,9 @@ uint64_t inet_pseudo_sum(
 /** Put an IP header of src's family in front of a packet. */
 void inet_ip_prepend(struct inet_worker *w, const struct inet_port *port, struct rte_mbuf *m,
 	const struct inet_ip_out *out);
+/** Send an IP payload to a MAC address in as many fragments as it takes, copied: m stays the caller's. */
+void inet_fragments_output(struct inet_rx *rx, const struct rte_mbuf *m,
+	const struct inet_ip_out *out, const uint8_t *mac);
 /** Put the link header in front and queue for transmit. type in host order. */
 void inet_eth_output(struct inet_worker *w, struct inet_port *port, struct inet_wport *wport,
 	struct rte_mbuf *m, const uint8_t *mac, uint16_t type);
@@ -350,8 +389,11 @@ int inet_on_link(const struct inet_port *port, const struct sl_addr *dst);
 /** Port and next hop for dst. src narrows it down for link-local and group destinations. */
 int inet_route(const struct sl_inet *inet, const struct sl_addr *dst, const struct sl_addr *src,
 	struct inet_port **port, struct sl_addr *hop);
-/** A usable source address on a port, best for dst; NULL for none. */
-const struct inet_addr *inet_port_source(const struct inet_port *port, const struct sl_addr *dst);
+/** Route and source address for dst, into path: 0; -ENETUNREACH. */
+int inet_source(const struct sl_inet *inet, const struct sl_addr *dst, struct inet_path *path);
+/** A usable source address on a port, best for dst by way of hop; NULL for none. */
+const struct inet_addr *inet_port_source(
+	const struct inet_port *port, const struct sl_addr *dst, const struct sl_addr *hop);
 /** An empty mbuf with headroom for all headers; NULL is counted. */
 struct rte_mbuf *inet_own_mbuf(struct inet_worker *w, const struct inet_port *port);
 

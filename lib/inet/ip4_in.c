@@ -7,10 +7,13 @@
 #include "cksum.h"
 #include "icmp.h"
 #include "inet_priv.h"
+#include "reasm.h"
 
 #define IP4_HDR 20u
 #define IP4_ALL_HOSTS 0xe0000001u /* 224.0.0.1 */
 #define IP4_FRAGMENT 0x3fff	  /* more fragments, or an offset */
+#define IP4_MORE 0x2000
+#define IP4_OFFSET 0x1fff
 
 enum {
 	OPT_END = 0,
@@ -111,6 +114,18 @@ dst_ok(const struct inet_rx *rx, struct inet_pkt *p, uint32_t dst)
 	return true;
 }
 
+static unsigned int
+fragment_input(struct inet_rx *rx, struct inet_pkt *p, const uint8_t *ip)
+{
+	uint16_t word = inet_get16(ip + 6);
+	struct inet_fragment f = {.id = inet_get16(ip + 4),
+		.start = (word & IP4_OFFSET) * 8u,
+		.more = (word & IP4_MORE) != 0,
+		.proto = ip[9]};
+
+	return inet_reasm_input(rx, p, &f);
+}
+
 unsigned int
 inet_ip4_input(struct inet_rx *rx, struct inet_pkt *p)
 {
@@ -134,7 +149,7 @@ inet_ip4_input(struct inet_rx *rx, struct inet_pkt *p)
 	if (!dst_ok(rx, p, dst))
 		return SL_RX_IP_NOT_LOCAL;
 	if ((inet_get16(ip + 6) & IP4_FRAGMENT) != 0)
-		return SL_RX_IP_FRAGMENT;
+		return fragment_input(rx, p, ip);
 	switch (ip[9]) {
 	case IPPROTO_UDP:
 		return inet_udp_input(rx, p);

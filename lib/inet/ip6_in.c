@@ -6,11 +6,15 @@
 
 #include "icmp.h"
 #include "inet_priv.h"
+#include "reasm.h"
 
 #define IP6_HDR 40u
 #define EXTENSIONS_MAX 8
 #define NO_NEXT_HEADER 59
 #define OPT_PAD1 0
+#define FRAGMENT_HDR 8u
+#define FRAGMENT_MORE 1
+#define FRAGMENT_OFFSET 0xfff8
 
 static bool
 source_ok(const struct inet_pkt *p)
@@ -47,9 +51,13 @@ dst_ok(const struct inet_rx *rx, struct inet_pkt *p)
 		return true;
 	n = sl_load_acquire(&port->addr_count); /* IN1 */
 	for (uint32_t i = 0; i < n; i++) {
-		struct sl_addr group = inet_solicited_node(&port->addr[i].addr);
+		const struct inet_addr *ours = &port->addr[i];
+		struct sl_addr group;
 
-		if (!inet_is_v4(&port->addr[i].addr) && memcmp(&p->dst, &group, sizeof(group)) == 0)
+		if (inet_addr_state(ours) == INET_ADDR_NONE || inet_is_v4(&ours->addr))
+			continue;
+		group = inet_solicited_node(&ours->addr);
+		if (inet_addr_equal(&p->dst, &group))
 			return true;
 	}
 	return false;
@@ -101,9 +109,13 @@ check_extension(struct inet_rx *rx, struct inet_pkt *p, uint8_t *next, uint32_t 
 
 	if (p->end - at < 8 || at + 8 > p->head_len)
 		return SL_RX_IP_EXTENSION;
-	if (kind == IPPROTO_FRAGMENT)
-		return SL_RX_IP_FRAGMENT;
+	if (kind == IPPROTO_FRAGMENT && p->whole)
+		return SL_RX_IP_EXTENSION;
 	*next = p->head[at];
+	if (kind == IPPROTO_FRAGMENT) {
+		*len = FRAGMENT_HDR;
+		return INET_PASS;
+	}
 	*len = 8u * (p->head[at + 1] + 1u);
 	if (*len > p->end - at || at + *len > p->head_len)
 		return SL_RX_IP_EXTENSION;
@@ -112,6 +124,30 @@ check_extension(struct inet_rx *rx, struct inet_pkt *p, uint8_t *next, uint32_t 
 	return check_options(rx, p, at + 2, at + *len);
 }
 
+/* A fragment header behind which the rest of another packet lies: one that says that it is the whole
+ * datagram does nothing (RFC 6946). */
+static bool
+splits(const struct inet_pkt *p)
+{
+	return p->l4_off + FRAGMENT_HDR <= RTE_MIN(p->end, (uint32_t)p->head_len) &&
+	       (inet_get16(p->head + p->l4_off + 2) & (FRAGMENT_OFFSET | FRAGMENT_MORE)) != 0;
+}
+
+static unsigned int
+fragment_input(struct inet_rx *rx, struct inet_pkt *p)
+{
+	const uint8_t *h = p->head + p->l4_off;
+	uint16_t word = inet_get16(h + 2);
+	struct inet_fragment f = {.start = word & FRAGMENT_OFFSET,
+		.more = (word & FRAGMENT_MORE) != 0,
+		.proto = h[0]};
+
+	memcpy(&f.id, h + 4, sizeof(f.id));
+	p->l4_off = (uint16_t)(p->l4_off + FRAGMENT_HDR);
+	return inet_reasm_input(rx, p, &f);
+}
+
+/* Up to the transport, or to a fragment header that splits a datagram. */
 static enum sl_outcome
 walk_extensions(struct inet_rx *rx, struct inet_pkt *p, uint8_t *next)
 {
@@ -128,9 +164,12 @@ walk_extensions(struct inet_rx *rx, struct inet_pkt *p, uint8_t *next)
 				return SL_RX_IP_EXTENSION;
 			}
 			break;
+		case IPPROTO_FRAGMENT:
+			if (!p->whole && splits(p))
+				return INET_PASS;
+			break;
 		case IPPROTO_DSTOPTS:
 		case IPPROTO_ROUTING:
-		case IPPROTO_FRAGMENT:
 			break;
 		default:
 			return INET_PASS;
@@ -153,6 +192,8 @@ input_next(struct inet_rx *rx, struct inet_pkt *p, uint8_t next)
 		return inet_udp_input(rx, p);
 	case IPPROTO_ICMPV6:
 		return inet_icmp6_input(rx, p);
+	case IPPROTO_FRAGMENT:
+		return fragment_input(rx, p);
 	case NO_NEXT_HEADER:
 		return SL_RX_IP_PROTO;
 	default:

@@ -83,7 +83,7 @@ void
 inet_nd_ask(struct inet_worker *w, struct inet_port *port, struct inet_wport *wport,
 	const struct sl_addr *addr, const uint8_t *mac)
 {
-	const struct inet_addr *src = inet_port_source(port, addr);
+	const struct inet_addr *src = inet_port_source(port, addr, addr);
 	struct nd nd = {.type = ICMP6_NS, .option = OPT_SOURCE_LLA, .target = *addr, .dst = *addr};
 	uint8_t group[RTE_ETHER_ADDR_LEN];
 

@@ -11,6 +11,7 @@
 
 #include "neigh_priv.h"
 #include "sl_errno.h"
+#include "table.h"
 
 /* How many entries an eviction looks at: it happens inside a burst. */
 #define EVICT_LOOK 64u
@@ -381,8 +382,7 @@ int
 sl_inet_neighbour(
 	const struct sl_inet *inet, uint16_t port_id, const struct sl_addr *addr, uint8_t mac[6])
 {
-	struct inet_port *port = port_id < RTE_MAX_ETHPORTS ? sl_load_acquire(&inet->by_id[port_id])
-							    : NULL; /* IN1 */
+	struct inet_port *port = inet_port_find(inet, port_id);
 	struct inet_neigh_table *t = inet->neigh;
 	struct neigh *e;
 	int ret = -ENOENT;
@@ -398,4 +398,52 @@ sl_inet_neighbour(
 	}
 	rte_spinlock_unlock(&t->lock);
 	return ret;
+}
+
+/* How many entries are copied at a time: no worker waits for long. */
+#define LIST_CHUNK 32u
+
+static void
+describe_locked(const struct sl_inet *inet, const struct neigh *e, uint64_t now_ns,
+	struct sl_inet_neigh_info *info)
+{
+	static const enum sl_inet_neigh_state states[] = {
+		[NEIGH_INCOMPLETE] = SL_INET_NEIGH_INCOMPLETE,
+		[NEIGH_REACHABLE] = SL_INET_NEIGH_REACHABLE,
+		[NEIGH_STALE] = SL_INET_NEIGH_STALE,
+		[NEIGH_PROBE] = SL_INET_NEIGH_PROBE,
+	};
+	uint64_t used = sl_load_relaxed(&e->used_ns);
+
+	*info = (struct sl_inet_neigh_info){.addr = e->key.addr,
+		.port = inet->port[e->key.port]->id,
+		.state = states[e->state],
+		.waiting = e->pending,
+		/* A worker's time may be a little behind. */
+		.age_ns = now_ns - RTE_MIN(now_ns, e->since_ns),
+		.idle_ns = now_ns - RTE_MIN(now_ns, used)};
+	if ((e->word & NEIGH_USABLE) != 0)
+		neigh_mac(e->word, info->mac);
+}
+
+void
+sl_inet_neigh_foreach(const struct sl_inet *inet,
+	void (*visit)(void *arg, const struct sl_inet_neigh_info *neigh), void *arg)
+{
+	struct sl_inet_neigh_info info[LIST_CHUNK];
+	struct inet_neigh_table *t = inet->neigh;
+	uint64_t now_ns = inet_now(inet);
+	uint32_t i = 0, n;
+
+	do {
+		n = 0;
+		rte_spinlock_lock(&t->lock);
+		for (; i < t->used && n < LIST_CHUNK; i++) {
+			if (t->entry[i].state != NEIGH_FREE)
+				describe_locked(inet, &t->entry[i], now_ns, &info[n++]);
+		}
+		rte_spinlock_unlock(&t->lock);
+		for (uint32_t k = 0; k < n; k++)
+			visit(arg, &info[k]);
+	} while (n == LIST_CHUNK);
 }

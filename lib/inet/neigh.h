@@ -44,6 +44,13 @@ void inet_neigh_hear(struct sl_inet *inet, uint16_t worker, struct inet_port *po
 void inet_timers_port(
 	struct sl_inet *inet, uint16_t worker, struct inet_port *port, uint64_t now_ns);
 
+/** The same for all ports of a DPDK port, the first of which is given. */
+void inet_timers_dev(
+	struct sl_inet *inet, uint16_t worker, struct inet_port *port, uint64_t now_ns);
+
+/** The address is filled in and may be used from now on, or is gone. Announced by the next timer. */
+void inet_addr_set_state(struct sl_inet *inet, struct inet_addr *a, uint32_t state);
+
 /** End of an address's duplicate detection by an objection. */
 void inet_addr_conflict(struct sl_inet *inet, struct inet_addr *a);
 

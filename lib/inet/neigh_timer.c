@@ -107,19 +107,24 @@ scan_locked(struct inet_neigh_table *t, struct inet_port *port, uint32_t look,
 }
 
 static void
-addresses_locked(struct inet_port *port, uint64_t now_ns, struct asks *asks)
+addresses_locked(
+	struct sl_inet *inet, struct inet_port *port, uint64_t now_ns, struct asks *asks)
 {
 	uint32_t n = sl_load_acquire(&port->addr_count); /* IN1 */
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct inet_addr *a = &port->addr[i];
 
+		if (inet_addr_state(a) == INET_ADDR_NONE)
+			continue;
 		if (a->announce) {
 			a->announce = false;
 			a->due_ns = now_ns + DAD_NS;
 			add_ask(asks, ASK_ANNOUNCE, &a->addr, 0);
 		} else if (a->state == INET_ADDR_TENTATIVE && now_ns >= a->due_ns) {
 			sl_store_relaxed(&a->state, (uint32_t)INET_ADDR_READY);
+			/* It may suit better than what workers remember as source. */
+			sl_fetch_add_release(&inet->routes, 1u); /* IN1 */
 		}
 	}
 }
@@ -160,11 +165,21 @@ inet_timers_port(struct sl_inet *inet, uint16_t worker, struct inet_port *port, 
 		late = (now_ns - port->tick_ns) / TICK_NS;
 		look = (1 + RTE_MIN(late, (uint64_t)TURNS)) * turn;
 		scan_locked(t, port, (uint32_t)look, &inet->worker[worker], &asks);
-		addresses_locked(port, now_ns, &asks);
+		addresses_locked(inet, port, now_ns, &asks);
 		sl_store_relaxed(&port->tick_ns, now_ns + TICK_NS);
 	}
 	rte_spinlock_unlock(&t->lock);
 	send_asks(&inet->worker[worker], port, &port->workers[worker], &asks);
+}
+
+void
+inet_timers_dev(struct sl_inet *inet, uint16_t worker, struct inet_port *port, uint64_t now_ns)
+{
+	do {
+		if (now_ns >= sl_load_relaxed(&port->tick_ns))
+			inet_timers_port(inet, worker, port, now_ns);
+		port = sl_load_acquire(&port->next); /* IN1 */
+	} while (port != NULL);
 }
 
 void
@@ -174,5 +189,14 @@ inet_addr_conflict(struct sl_inet *inet, struct inet_addr *a)
 	/* Only while in doubt: later claims are somebody else's mistake, or an attack. */
 	if (a->state == INET_ADDR_TENTATIVE)
 		sl_store_relaxed(&a->state, (uint32_t)INET_ADDR_DUPLICATE);
+	rte_spinlock_unlock(&inet->neigh->lock);
+}
+
+void
+inet_addr_set_state(struct sl_inet *inet, struct inet_addr *a, uint32_t state)
+{
+	rte_spinlock_lock(&inet->neigh->lock);
+	a->announce = state != INET_ADDR_NONE;
+	sl_store_release(&a->state, state); /* IN1 */
 	rte_spinlock_unlock(&inet->neigh->lock);
 }

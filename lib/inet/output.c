@@ -5,14 +5,19 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include <rte_random.h>
+
 #include "cksum.h"
 #include "inet_priv.h"
 #include "neigh.h"
+#include "table.h"
 
 #define IP4_HDR 20u
 #define IP6_HDR 40u
 #define UDP_HDR 8u
 #define IP4_DF 0x4000u
+#define IP4_MORE 0x2000u
+#define FRAGMENT_HDR 8u
 
 /* Let the driver check and complete the packets' offloads; what it refuses is lost. Returns how
  * many are left. */
@@ -23,7 +28,7 @@ prepare(struct inet_worker *w, const struct inet_port *port, struct inet_wport *
 	uint16_t good = 0;
 
 	for (;;) {
-		good = (uint16_t)(good + rte_eth_tx_prepare(port->id, wport->queue, tx + good,
+		good = (uint16_t)(good + rte_eth_tx_prepare(port->dev, wport->queue, tx + good,
 						 (uint16_t)(n - good)));
 		if (good >= n)
 			return n;
@@ -44,7 +49,7 @@ flush(struct inet_worker *w, const struct inet_port *port, struct inet_wport *wp
 		n = prepare(w, port, wport, n);
 	do {
 		k = rte_eth_tx_burst(
-			port->id, wport->queue, wport->tx + sent, (uint16_t)(n - sent));
+			port->dev, wport->queue, wport->tx + sent, (uint16_t)(n - sent));
 		sent = (uint16_t)(sent + k);
 	} while (k > 0 && sent < n);
 	inet_count(w, SL_TX_SENT, sent);
@@ -57,13 +62,17 @@ flush(struct inet_worker *w, const struct inet_port *port, struct inet_wport *wp
 void
 sl_inet_flush(struct sl_inet *inet, uint16_t worker, uint16_t port_id, uint16_t queue)
 {
-	struct inet_port *port = sl_load_acquire(&inet->by_id[port_id]); /* IN1 */
-	struct inet_wport *wport = &port->workers[worker];
+	struct inet_port *port = sl_load_acquire(&inet->by_dev[port_id]); /* IN1 */
 
-	wport->queue = queue;
-	wport->has_queue = true;
-	if (wport->tx_count > 0)
-		flush(&inet->worker[worker], port, wport);
+	do {
+		struct inet_wport *wport = &port->workers[worker];
+
+		wport->queue = queue;
+		wport->has_queue = true;
+		if (wport->tx_count > 0)
+			flush(&inet->worker[worker], port, wport);
+		port = sl_load_acquire(&port->next); /* IN1 */
+	} while (SL_UNLIKELY(port != NULL));
 }
 
 static void
@@ -123,10 +132,11 @@ inet_pseudo_sum(const struct sl_addr *src, const struct sl_addr *dst, uint8_t pr
 	return sum + words[0] + words[1] + words[2] + words[3];
 }
 
-/* Words are summed before they are stored: a load that spans several fresh stores would wait. */
-static void
-ip4_prepend(struct inet_worker *w, const struct inet_port *port, struct rte_mbuf *m,
-	const struct inet_ip_out *out)
+/* Words are summed before they are stored: a load that spans several fresh stores would wait.
+ * fragment: identification, flags and offset. */
+static inline void
+ip4_prepend(const struct inet_port *port, struct rte_mbuf *m, const struct inet_ip_out *out,
+	uint32_t fragment)
 {
 	uint32_t len = m->pkt_len + IP4_HDR, word[5];
 	char *h = rte_pktmbuf_prepend(m, IP4_HDR);
@@ -134,7 +144,7 @@ ip4_prepend(struct inet_worker *w, const struct inet_port *port, struct rte_mbuf
 
 	SL_DEBUG_ASSERT(h != NULL);
 	word[0] = rte_cpu_to_be_32(UINT32_C(0x45000000) | (uint32_t)out->tos << 16 | len);
-	word[1] = rte_cpu_to_be_32((uint32_t)w->ip_id++ << 16 | IP4_DF);
+	word[1] = rte_cpu_to_be_32(fragment);
 	word[2] = rte_cpu_to_be_32((uint32_t)out->ttl << 24 | (uint32_t)out->proto << 16);
 	word[3] = inet_to_v4(&out->src);
 	word[4] = inet_to_v4(&out->dst);
@@ -171,9 +181,59 @@ inet_ip_prepend(struct inet_worker *w, const struct inet_port *port, struct rte_
 	const struct inet_ip_out *out)
 {
 	if (inet_is_v4(&out->dst))
-		ip4_prepend(w, port, m, out);
+		ip4_prepend(port, m, out, (uint32_t)w->ip_id++ << 16 | IP4_DF);
 	else
 		ip6_prepend(m, out);
+}
+
+/* Put the headers of one fragment in front: offset in bytes, a multiple of 8. */
+static void
+fragment_prepend(const struct inet_port *port, struct rte_mbuf *m, const struct inet_ip_out *out,
+	uint32_t id, uint32_t offset, bool more)
+{
+	struct inet_ip_out last = *out;
+	uint8_t *h;
+
+	if (inet_is_v4(&out->dst)) {
+		ip4_prepend(port, m, out, id << 16 | (more ? IP4_MORE : 0) | offset / 8);
+		return;
+	}
+	h = (uint8_t *)rte_pktmbuf_prepend(m, FRAGMENT_HDR);
+	SL_DEBUG_ASSERT(h != NULL);
+	h[0] = out->proto;
+	h[1] = 0;
+	inet_put16(h + 2, (uint16_t)(offset | more));
+	memcpy(h + 4, &id, sizeof(id));
+	last.proto = IPPROTO_FRAGMENT;
+	ip6_prepend(m, &last);
+}
+
+void
+inet_fragments_output(struct inet_rx *rx, const struct rte_mbuf *m, const struct inet_ip_out *out,
+	const uint8_t *mac)
+{
+	bool v4 = inet_is_v4(&out->dst);
+	uint32_t headers = v4 ? IP4_HDR : IP6_HDR + FRAGMENT_HDR, len, off;
+	/* Workers have the same addresses and must not have the same identifications. */
+	uint32_t id = (uint32_t)rte_rand();
+
+	for (off = 0; off < m->pkt_len; off += len) {
+		struct rte_mbuf *piece = inet_own_mbuf(rx->w, rx->port);
+
+		if (piece == NULL)
+			return;
+		len = RTE_MIN(rx->port->mtu - headers, rte_pktmbuf_tailroom(piece));
+		len = m->pkt_len - off > len ? len & ~7u : m->pkt_len - off;
+		if (len == 0) {
+			inet_count(rx->w, SL_TX_NO_MBUF, 1); /* buffers too small for any */
+			rte_pktmbuf_free(piece);
+			return;
+		}
+		inet_mbuf_read(m, off, rte_pktmbuf_append(piece, (uint16_t)len), len);
+		fragment_prepend(rx->port, piece, out, id, off, off + len < m->pkt_len);
+		inet_eth_output(rx->w, rx->port, rx->wport, piece, mac,
+			v4 ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6);
+	}
 }
 
 static uint64_t
@@ -225,8 +285,24 @@ group_mac(const struct sl_addr *dst, uint8_t *mac)
 	}
 }
 
+/* A worker that is offline may look at routes like any other thread. */
 static int
-find_path(struct sl_inet *inet, const struct sl_inet_flow *flow, struct inet_path *path)
+find_route(struct sl_inet *inet, const struct inet_worker *w, const struct sl_inet_flow *flow,
+	struct inet_path *path)
+{
+	int ret;
+
+	if (SL_LIKELY(w->online))
+		return inet_route(inet, &flow->dst, &flow->src, &path->port, &path->hop);
+	inet_table_read(inet);
+	ret = inet_route(inet, &flow->dst, &flow->src, &path->port, &path->hop);
+	inet_table_unlock(inet);
+	return ret;
+}
+
+static int
+find_path(struct sl_inet *inet, const struct inet_worker *w, const struct sl_inet_flow *flow,
+	struct inet_path *path)
 {
 	bool v4 = inet_is_v4(&flow->dst);
 	uint32_t be = inet_to_v4(&flow->dst);
@@ -236,11 +312,44 @@ find_path(struct sl_inet *inet, const struct sl_inet_flow *flow, struct inet_pat
 		return -EACCES;
 	/* Read first: a change from here on makes what is found out of date, not wrong. */
 	path->routes = sl_load_acquire(&inet->routes); /* IN1 */
-	ret = inet_route(inet, &flow->dst, &flow->src, &path->port, &path->hop);
+	ret = find_route(inet, w, flow, path);
 	if (ret == 0 && v4 && inet_port_is_broadcast4(path->port, be))
 		ret = -EACCES;
 	path->dst = flow->dst;
+	path->has_src = false;
 	return ret;
+}
+
+static struct inet_path *
+path_place(struct inet_worker *w, const struct sl_addr *dst)
+{
+	return &w->path[(dst->b[15] ^ dst->b[14] ^ dst->b[13]) % INET_PATHS];
+}
+
+int
+sl_inet_worker_source(
+	struct sl_inet *inet, uint16_t worker, const struct sl_addr *dst, struct sl_addr *src)
+{
+	struct inet_worker *w = &inet->worker[worker];
+	struct inet_path *p = path_place(w, dst), path;
+	int ret;
+
+	if (SL_LIKELY(p->port != NULL && p->has_src && inet_addr_equal(&p->dst, dst) &&
+		      p->routes == sl_load_acquire(&inet->routes))) { /* IN1 */
+		*src = p->src;
+		return 0;
+	}
+	if (!w->online)
+		return sl_inet_source(inet, dst, src);
+	ret = inet_source(inet, dst, &path);
+	if (ret != 0)
+		return ret;
+	*src = path.src;
+	/* Not where the source address decides about the route, or where nothing may be sent. */
+	if (!inet_is_multicast(dst) && !inet_is_link_local(dst) &&
+		!(inet_is_v4(dst) && inet_port_is_broadcast4(path.port, inet_to_v4(dst))))
+		*p = path;
+	return 0;
 }
 
 /* Route of a flow, remembered by destination. Those that depend on the source address as well are
@@ -249,8 +358,7 @@ static int
 recall_path(struct sl_inet *inet, struct inet_worker *w, const struct sl_inet_flow *flow,
 	struct inet_path *path)
 {
-	const uint8_t *b = flow->dst.b;
-	struct inet_path *p = &w->path[(b[15] ^ b[14] ^ b[13]) % INET_PATHS];
+	struct inet_path *p = path_place(w, &flow->dst);
 	int ret;
 
 	if (SL_LIKELY(p->port != NULL && inet_addr_equal(&p->dst, &flow->dst) &&
@@ -258,7 +366,7 @@ recall_path(struct sl_inet *inet, struct inet_worker *w, const struct sl_inet_fl
 		*path = *p;
 		return 0;
 	}
-	ret = find_path(inet, flow, path);
+	ret = find_path(inet, w, flow, path);
 	if (ret == 0 && !inet_is_multicast(&flow->dst) && !inet_is_link_local(&flow->dst))
 		*p = *path;
 	return ret;

@@ -9,8 +9,11 @@
 
 #include "icmp.h"
 #include "inet_priv.h"
+#include "table.h"
 
 #define VLAN_ID_MAX 4094u
+/* Handles from here on have the index of the port; below, the number of the DPDK port. */
+#define HANDLE_INDEX 0x8000u
 
 bool
 inet_prefix_match(const struct sl_addr *a, const struct sl_addr *b, uint8_t prefix)
@@ -28,14 +31,37 @@ inet_prefix_match(const struct sl_addr *a, const struct sl_addr *b, uint8_t pref
 	return mask == 0 || ((a->b[whole] ^ b->b[whole]) & mask) == 0;
 }
 
+struct sl_addr
+inet_prefix_of(const struct sl_addr *a, uint8_t prefix)
+{
+	uint32_t bits = prefix + (inet_is_v4(a) ? 96u : 0u), whole = bits / 8;
+	struct sl_addr p = {{0}};
+
+	memcpy(p.b, a->b, whole);
+	if (bits % 8 != 0)
+		p.b[whole] = (uint8_t)(a->b[whole] & (0xff00u >> (bits % 8)));
+	return p;
+}
+
+void
+inet_wport_forget(struct inet_wport *wport)
+{
+	/* Destinations that any port takes, never 0.0.0.0 or ::. */
+	wport->local4 = UINT32_MAX;
+	wport->bcast4 = 0;
+	wport->local6 = inet_all_nodes;
+}
+
 struct inet_addr *
 inet_port_addr(const struct inet_port *port, const struct sl_addr *addr)
 {
 	uint32_t n = sl_load_acquire(&port->addr_count); /* IN1 */
 
 	for (uint32_t i = 0; i < n; i++) {
-		if (memcmp(&port->addr[i].addr, addr, sizeof(*addr)) == 0)
-			return (struct inet_addr *)(uintptr_t)&port->addr[i];
+		const struct inet_addr *a = &port->addr[i];
+
+		if (inet_addr_state(a) != INET_ADDR_NONE && inet_addr_equal(&a->addr, addr))
+			return (struct inet_addr *)(uintptr_t)a;
 	}
 	return NULL;
 }
@@ -58,7 +84,8 @@ inet_port_is_broadcast4(const struct inet_port *port, uint32_t be)
 		uint32_t mask;
 
 		/* RFC 3021: a /31 has no broadcast address. */
-		if (!inet_is_v4(&a->addr) || a->prefix > 30 || a->prefix == 0)
+		if (inet_addr_state(a) == INET_ADDR_NONE || !inet_is_v4(&a->addr) ||
+			a->prefix > 30 || a->prefix == 0)
 			continue;
 		mask = inet_prefix_mask4(a->prefix);
 		if (be == ((inet_to_v4(&a->addr) & mask) | ~mask))
@@ -101,7 +128,7 @@ port_init(struct inet_port *port, const struct sl_inet_port_conf *conf, uint16_t
 	struct rte_eth_conf dev_conf;
 	int ret;
 
-	port->id = conf->port_id;
+	port->dev = conf->port_id;
 	port->pool = conf->pool;
 	port->promiscuous = conf->promiscuous;
 	port->any_dst = conf->any_dst;
@@ -109,13 +136,13 @@ port_init(struct inet_port *port, const struct sl_inet_port_conf *conf, uint16_t
 		port->vids[port->vids_count++] = conf->svlan;
 	if (conf->vlan != 0)
 		port->vids[port->vids_count++] = conf->vlan;
-	ret = rte_eth_macaddr_get(port->id, &port->mac);
+	ret = rte_eth_macaddr_get(port->dev, &port->mac);
 	if (ret == 0)
-		ret = rte_eth_dev_get_mtu(port->id, &port->mtu);
+		ret = rte_eth_dev_get_mtu(port->dev, &port->mtu);
 	if (ret == 0)
-		ret = rte_eth_dev_info_get(port->id, &info);
+		ret = rte_eth_dev_info_get(port->dev, &info);
 	if (ret == 0)
-		ret = rte_eth_dev_conf_get(port->id, &dev_conf);
+		ret = rte_eth_dev_conf_get(port->dev, &dev_conf);
 	if (ret != 0)
 		return ret;
 	port->tx_udp_cksum = (dev_conf.txmode.offloads & RTE_ETH_TX_OFFLOAD_UDP_CKSUM) != 0;
@@ -130,11 +157,8 @@ port_init(struct inet_port *port, const struct sl_inet_port_conf *conf, uint16_t
 	port->workers = inet_alloc(workers * sizeof(*port->workers));
 	if (port->workers == NULL)
 		return -ENOMEM;
-	for (uint16_t i = 0; i < workers; i++) {
-		/* Nothing hit yet: destinations that any port takes, never 0.0.0.0 or ::. */
-		port->workers[i].local4 = UINT32_MAX;
-		port->workers[i].local6 = inet_all_nodes;
-	}
+	for (uint16_t i = 0; i < workers; i++)
+		inet_wport_forget(&port->workers[i]); /* nothing hit yet */
 	return 0;
 }
 
@@ -143,18 +167,76 @@ inet_port_free(struct inet_port *port, uint16_t workers)
 {
 	for (uint16_t i = 0; i < workers && port->workers != NULL; i++)
 		rte_pktmbuf_free_bulk(port->workers[i].tx, port->workers[i].tx_count);
-	while (port->retired != NULL) {
-		struct inet_retired *r = port->retired;
-
-		port->retired = r->next;
-		free(r);
-	}
 	free(port->workers);
 	free(port);
 }
 
+struct inet_port *
+inet_port_find(const struct sl_inet *inet, uint16_t handle)
+{
+	uint16_t index = handle & (HANDLE_INDEX - 1);
+
+	if (handle < HANDLE_INDEX)
+		return handle < RTE_MAX_ETHPORTS ? sl_load_acquire(&inet->by_id[handle]) /* IN1 */
+						 : NULL;
+	if (index >= sl_load_acquire(&inet->port_count)) /* IN1 */
+		return NULL;
+	return inet->port[index]->id == handle ? inet->port[index] : NULL;
+}
+
+/* The one that has these tags of a DPDK port; NULL for none. */
+static struct inet_port *
+find_tagged(const struct sl_inet *inet, uint16_t dev, uint16_t svlan, uint16_t vlan)
+{
+	for (uint32_t i = 0; i < inet->port_count; i++) {
+		struct inet_port *port = inet->port[i];
+		uint16_t outer = port->vids_count == 2 ? port->vids[0] : 0;
+		uint16_t inner = port->vids_count != 0 ? port->vids[port->vids_count - 1] : 0;
+
+		if (port->dev == dev && outer == svlan && inner == vlan)
+			return port;
+	}
+	return NULL;
+}
+
 int
-sl_inet_port_add(struct sl_inet *inet, const struct sl_inet_port_conf *conf)
+sl_inet_port_find(const struct sl_inet *inet, uint16_t port_id, uint16_t svlan, uint16_t vlan,
+	uint16_t *handle)
+{
+	struct inet_port *port;
+
+	inet_table_read(inet);
+	port = find_tagged(inet, port_id, svlan, vlan);
+	inet_table_unlock(inet);
+	if (port == NULL)
+		return -ENODEV;
+	*handle = port->id;
+	return 0;
+}
+
+/* Let workers see it: they start to look at the one without tags. */
+static void
+publish(struct sl_inet *inet, struct inet_port *port)
+{
+	struct inet_port *first = inet->by_dev[port->dev];
+
+	port->index = (uint16_t)inet->port_count;
+	port->id = first == NULL ? port->dev : (uint16_t)(HANDLE_INDEX | port->index);
+	inet->port[port->index] = port;
+	sl_store_release(&inet->port_count, inet->port_count + 1u); /* IN1 */
+	if (first == NULL)
+		sl_store_release(&inet->by_id[port->dev], port); /* IN1 */
+	if (first != NULL && port->vids_count != 0) {
+		port->next = first->next;
+		sl_store_release(&first->next, port); /* IN1 */
+	} else {
+		port->next = first;
+		sl_store_release(&inet->by_dev[port->dev], port); /* IN1 */
+	}
+}
+
+static int
+port_add_locked(struct sl_inet *inet, const struct sl_inet_port_conf *conf)
 {
 	struct inet_port *port;
 	struct sl_addr addr;
@@ -166,7 +248,7 @@ sl_inet_port_add(struct sl_inet *inet, const struct sl_inet_port_conf *conf)
 		return -EINVAL;
 	if (!rte_eth_dev_is_valid_port(conf->port_id))
 		return -ENODEV;
-	if (inet->by_id[conf->port_id] != NULL)
+	if (find_tagged(inet, conf->port_id, conf->svlan, conf->vlan) != NULL)
 		return -EEXIST;
 	if (inet->port_count == SL_INET_PORTS_MAX)
 		return -ENOSPC;
@@ -178,135 +260,18 @@ sl_inet_port_add(struct sl_inet *inet, const struct sl_inet_port_conf *conf)
 		inet_port_free(port, inet->workers);
 		return ret;
 	}
-	inet->port[inet->port_count] = port;
-	port->index = (uint16_t)inet->port_count;
-	sl_store_release(&inet->by_id[port->id], port);		    /* IN1 */
-	sl_store_release(&inet->port_count, inet->port_count + 1u); /* IN1 */
+	publish(inet, port);
 	addr = link_local(&port->mac);
-	return sl_inet_addr_add(inet, port->id, &addr, 64);
-}
-
-static bool
-acceptable4(uint32_t be, uint8_t prefix)
-{
-	uint32_t first = rte_be_to_cpu_32(be) >> 24, mask;
-
-	if (prefix > 32 || be == UINT32_MAX || first == 0 || first == 127)
-		return false;
-	if (prefix > 30 || prefix == 0)
-		return true; /* no broadcast address, RFC 3021 */
-	mask = inet_prefix_mask4(prefix);
-	return (be | mask) != UINT32_MAX;
-}
-
-/* May a host on a link have that address? What input refuses as a source is refused here too. */
-static bool
-addr_acceptable(const struct sl_addr *addr, uint8_t prefix)
-{
-	static const struct sl_addr loopback6 = {{[15] = 1}};
-
-	if (inet_is_multicast(addr) || sl_addr_is_any(addr))
-		return false;
-	if (inet_is_v4(addr))
-		return acceptable4(inet_to_v4(addr), prefix);
-	return prefix <= 128 && memcmp(addr, &loopback6, sizeof(*addr)) != 0;
+	return inet_addr_add_locked(inet, port, &addr, 64);
 }
 
 int
-sl_inet_addr_add(struct sl_inet *inet, uint16_t port_id, const struct sl_addr *addr, uint8_t prefix)
+sl_inet_port_add(struct sl_inet *inet, const struct sl_inet_port_conf *conf)
 {
-	struct inet_port *port = port_id < RTE_MAX_ETHPORTS ? inet->by_id[port_id] : NULL;
-	struct inet_addr *a;
+	int ret;
 
-	if (port == NULL)
-		return -ENODEV;
-	if (!addr_acceptable(addr, prefix))
-		return -EINVAL;
-	for (uint32_t i = 0; i < inet->port_count; i++) {
-		/* One link-local address may well be there on two links. */
-		bool scoped = inet->port[i] != port && addr->b[0] == 0xfe;
-
-		if (!scoped && inet_port_addr(inet->port[i], addr) != NULL)
-			return -EEXIST;
-	}
-	if (port->addr_count == SL_INET_ADDRS_MAX)
-		return -ENOSPC;
-	a = &port->addr[port->addr_count];
-	a->addr = *addr;
-	a->prefix = prefix;
-	a->announce = true;
-	a->state = inet_is_v4(addr) ? INET_ADDR_READY : INET_ADDR_TENTATIVE;
-	if (inet_is_v4(addr))
-		sl_store_relaxed(&port->count4, port->count4 + 1);
-	sl_store_release(&port->addr_count, port->addr_count + 1u); /* IN1 */
-	sl_store_release(&inet->routes, inet->routes + 1u);	    /* IN1 */
-	return 0;
-}
-
-static const struct inet_addr *
-find_addr(const struct sl_inet *inet, const struct sl_addr *addr, uint32_t state)
-{
-	uint32_t ports = sl_load_acquire(&inet->port_count); /* IN1 */
-
-	for (uint32_t i = 0; i < ports; i++) {
-		const struct inet_addr *a = inet_port_addr(inet->port[i], addr);
-
-		if (a != NULL && sl_load_relaxed(&a->state) == state)
-			return a;
-	}
-	return NULL;
-}
-
-bool
-sl_inet_addr_is_local(const struct sl_inet *inet, const struct sl_addr *addr)
-{
-	return find_addr(inet, addr, INET_ADDR_READY) != NULL;
-}
-
-bool
-sl_inet_addr_is_broadcast(const struct sl_inet *inet, const struct sl_addr *addr)
-{
-	uint32_t ports = sl_load_acquire(&inet->port_count); /* IN1 */
-
-	if (!inet_is_v4(addr))
-		return false;
-	if (inet_to_v4(addr) == UINT32_MAX)
-		return true;
-	for (uint32_t i = 0; i < ports; i++) {
-		if (inet_port_is_broadcast4(inet->port[i], inet_to_v4(addr)))
-			return true;
-	}
-	return false;
-}
-
-bool
-sl_inet_addr_is_duplicate(const struct sl_inet *inet, const struct sl_addr *addr)
-{
-	return find_addr(inet, addr, INET_ADDR_DUPLICATE) != NULL;
-}
-
-int
-sl_inet_gateway_set(struct sl_inet *inet, uint16_t port_id, const struct sl_addr *gateway)
-{
-	struct inet_port *port = port_id < RTE_MAX_ETHPORTS ? inet->by_id[port_id] : NULL;
-	struct inet_retired *r;
-
-	if (port == NULL)
-		return -ENODEV;
-	if (!addr_acceptable(gateway, 0) || inet_port_addr(port, gateway) != NULL)
-		return -EINVAL;
-	if (!inet_is_link_local(gateway) && inet_on_link(port, gateway) < 0)
-		return -ENETUNREACH;
-	r = inet_alloc(sizeof(*r));
-	if (r == NULL)
-		return -ENOMEM;
-	r->addr = *gateway;
-	r->next = port->retired;
-	port->retired = r;
-	if (inet_is_v4(gateway))
-		sl_store_release(&port->gateway4, &r->addr); /* IN1 */
-	else
-		sl_store_release(&port->gateway6, &r->addr); /* IN1 */
-	sl_store_release(&inet->routes, inet->routes + 1u);  /* IN1 */
-	return 0;
+	inet_table_write(inet);
+	ret = port_add_locked(inet, conf);
+	inet_table_unlock(inet);
+	return ret;
 }

@@ -9,6 +9,8 @@
 
 #include "inet_priv.h"
 #include "neigh.h"
+#include "reasm.h"
+#include "table.h"
 
 #define NEIGHBOURS_DEFAULT 1024u
 #define NEIGHBOURS_MIN 8u
@@ -45,6 +47,32 @@ rcu_create(uint16_t workers, struct rte_rcu_qsbr **out)
 	return 0;
 }
 
+static void
+workers_destroy(struct sl_inet *inet)
+{
+	for (uint16_t i = 0; i < inet->workers; i++)
+		inet_reasm_destroy(inet->worker[i].reasm);
+	free(inet->worker);
+}
+
+static int
+workers_create(struct sl_inet *inet, const struct sl_inet_conf *conf)
+{
+	int ret = 0;
+
+	inet->worker = inet_alloc(inet->workers * sizeof(*inet->worker));
+	if (inet->worker == NULL)
+		return -ENOMEM;
+	for (uint16_t i = 0; i < inet->workers && ret == 0; i++) {
+		inet->worker[i].tokens = UINT64_MAX / 2; /* start with a full bucket */
+		inet->worker[i].reasm_due_ns = UINT64_MAX;
+		ret = inet_reasm_create(conf, &inet->worker[i].reasm);
+	}
+	if (ret != 0)
+		workers_destroy(inet);
+	return ret;
+}
+
 int
 sl_inet_create(const struct sl_inet_conf *conf, struct sl_inet **out)
 {
@@ -65,25 +93,27 @@ sl_inet_create(const struct sl_inet_conf *conf, struct sl_inet **out)
 	inet->ns_per_tick_q32 = (uint64_t)(((inet_u128)NSEC_PER_SEC << 32) / rte_get_tsc_hz());
 	inet->icmp_errors_per_s =
 		conf->icmp_errors_per_s != 0 ? conf->icmp_errors_per_s : ICMP_ERRORS_DEFAULT;
-	ret = -ENOMEM;
-	inet->worker = inet_alloc(inet->workers * sizeof(*inet->worker));
-	if (inet->worker == NULL)
+	ret = workers_create(inet, conf);
+	if (ret != 0)
 		goto free_inet;
-	for (uint16_t i = 0; i < inet->workers; i++)
-		inet->worker[i].tokens = UINT64_MAX / 2; /* start with a full bucket */
 	ret = rcu_create(inet->workers, &inet->rcu);
 	if (ret != 0)
-		goto free_worker;
-	ret = inet_neigh_create(neighbours, &inet->neigh);
+		goto free_workers;
+	ret = inet_table_create(conf, &inet->table);
 	if (ret != 0)
 		goto free_rcu;
+	ret = inet_neigh_create(neighbours, &inet->neigh);
+	if (ret != 0)
+		goto free_table;
 	*out = inet;
 	return 0;
 
+free_table:
+	inet_table_destroy(inet);
 free_rcu:
 	free(inet->rcu);
-free_worker:
-	free(inet->worker);
+free_workers:
+	workers_destroy(inet);
 free_inet:
 	free(inet);
 	return ret;
@@ -97,8 +127,9 @@ sl_inet_destroy(struct sl_inet *inet)
 	inet_neigh_destroy(inet->neigh);
 	for (uint32_t i = 0; i < inet->port_count; i++)
 		inet_port_free(inet->port[i], inet->workers);
+	inet_table_destroy(inet);
 	free(inet->rcu);
-	free(inet->worker);
+	workers_destroy(inet);
 	free(inet);
 }
 
@@ -135,6 +166,18 @@ sl_inet_received(const struct sl_inet *inet, uint16_t worker)
 	for (uint16_t i = 0; i < inet->workers; i++) {
 		if (worker == SL_INET_NO_WORKER || worker == i)
 			sum += sl_load_relaxed(&inet->worker[i].received);
+	}
+	return sum;
+}
+
+uint64_t
+sl_inet_held(const struct sl_inet *inet, uint16_t worker)
+{
+	uint64_t sum = 0;
+
+	for (uint16_t i = 0; i < inet->workers; i++) {
+		if (worker == SL_INET_NO_WORKER || worker == i)
+			sum += sl_load_relaxed(&inet->worker[i].held);
 	}
 	return sum;
 }

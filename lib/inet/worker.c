@@ -5,11 +5,12 @@
 
 #include "inet_priv.h"
 #include "neigh.h"
+#include "reasm.h"
 
 uint16_t
 sl_inet_poll(struct sl_inet *inet, uint16_t worker, uint16_t port_id, uint16_t queue)
 {
-	struct inet_port *port = sl_load_acquire(&inet->by_id[port_id]); /* IN1 */
+	struct inet_port *port = sl_load_acquire(&inet->by_dev[port_id]); /* IN1 */
 	struct inet_worker *w = &inet->worker[worker];
 	struct rte_mbuf *pkts[SL_INET_BURST + INET_AHEAD];
 	uint16_t n;
@@ -19,10 +20,14 @@ sl_inet_poll(struct sl_inet *inet, uint16_t worker, uint16_t port_id, uint16_t q
 		sl_inet_worker_online(inet, worker);
 	n = rte_eth_rx_burst(port_id, queue, pkts, SL_INET_BURST);
 	w->now_ns = inet_now(inet);
-	if (n > 0)
+	if (n > 0) {
+		inet_wport_check(inet, &port->workers[worker]);
 		inet_input(inet, worker, port, pkts, n);
+	}
 	if (SL_UNLIKELY(w->now_ns >= sl_load_relaxed(&port->tick_ns)))
-		inet_timers_port(inet, worker, port, w->now_ns);
+		inet_timers_dev(inet, worker, port, w->now_ns);
+	if (SL_UNLIKELY(w->now_ns >= w->reasm_due_ns))
+		inet_reasm_expire(w);
 	sl_inet_flush(inet, worker, port_id, queue);
 	rte_rcu_qsbr_quiescent(inet->rcu, worker);
 	return n;
@@ -32,7 +37,7 @@ void
 sl_inet_input_burst(
 	struct sl_inet *inet, uint16_t worker, uint16_t port_id, struct rte_mbuf **pkts, uint16_t n)
 {
-	struct inet_port *port = sl_load_acquire(&inet->by_id[port_id]); /* IN1 */
+	struct inet_port *port = sl_load_acquire(&inet->by_dev[port_id]); /* IN1 */
 	struct inet_worker *w = &inet->worker[worker];
 	struct rte_mbuf *own[SL_INET_BURST + INET_AHEAD];
 
@@ -42,6 +47,7 @@ sl_inet_input_burst(
 	w->now_ns = inet_now(inet);
 	if (n == 0)
 		return;
+	inet_wport_check(inet, &port->workers[worker]);
 	memcpy(own, pkts, n * sizeof(*own));
 	inet_input(inet, worker, port, own, n);
 }
@@ -57,4 +63,6 @@ sl_inet_timers(struct sl_inet *inet, uint16_t worker)
 		if (w->now_ns >= sl_load_relaxed(&inet->port[i]->tick_ns))
 			inet_timers_port(inet, worker, inet->port[i], w->now_ns);
 	}
+	if (w->now_ns >= w->reasm_due_ns)
+		inet_reasm_expire(w);
 }

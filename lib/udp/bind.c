@@ -16,8 +16,12 @@
 void
 udp_names_write(struct sl_udp_sock *s, const struct udp_names *names)
 {
+	bool no_source = sl_addr_is_any(&names->local) || sl_addr_is_multicast(&names->local) ||
+			 sl_inet_addr_is_broadcast(s->udp->inet, &names->local);
+
 	rte_seqcount_write_begin(&s->names_seq);
 	s->names = *names;
+	s->names.no_source = no_source;
 	rte_seqcount_write_end(&s->names_seq);
 }
 

@@ -116,7 +116,7 @@ dest_get(const struct sl_udp_sock *s, const void *name, socklen_t namelen,
 
 /* Fill in the rest of the flow: the peer if none was named, and our end. */
 static int
-flow_complete(struct sl_udp_sock *s, struct sl_inet_flow *flow, bool named)
+flow_complete(struct sl_udp_sock *s, uint16_t worker, struct sl_inet_flow *flow, bool named)
 {
 	struct udp_names names;
 	int ret;
@@ -137,9 +137,8 @@ flow_complete(struct sl_udp_sock *s, struct sl_inet_flow *flow, bool named)
 			return -EINVAL;
 	}
 	flow->sport = names.lport;
-	if (sl_addr_is_any(&names.local) || sl_addr_is_multicast(&names.local) ||
-		sl_inet_addr_is_broadcast(s->udp->inet, &names.local))
-		return sl_inet_source(s->udp->inet, &flow->dst, &flow->src);
+	if (names.no_source)
+		return sl_inet_worker_source(s->udp->inet, worker, &flow->dst, &flow->src);
 	flow->src = names.local;
 	return sl_addr_is_v4(&flow->src) == sl_addr_is_v4(&flow->dst) ? 0 : -ENETUNREACH;
 }
@@ -169,7 +168,7 @@ send_iov(struct sl_udp_sock *s, uint16_t worker, const struct iovec *iov, size_t
 	}
 	ret = dest_get(s, name, namelen, &flow, &named);
 	if (ret == 0)
-		ret = flow_complete(s, &flow, named);
+		ret = flow_complete(s, worker, &flow, named);
 	if (ret == 0)
 		ret = pending_error(s, first);
 	if (ret == 0)

@@ -126,6 +126,7 @@ struct udp_names {
 	uint16_t lport; /* 0: unbound */
 	uint16_t rport;
 	bool connected;
+	bool no_source; /* local is nothing to send from: the route says what is */
 };
 
 struct sl_udp_sock {

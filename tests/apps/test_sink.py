@@ -124,6 +124,29 @@ def case_payload(cases, bed):
         assert row['touch_sum'] == 1473 and row['payload'] == 491.0, row
 
 
+def case_fragments(cases, bed):
+    with cases('datagrams of 9000 bytes come in fragments, and arrive as datagrams'):
+        for call in ('--recvmmsg', '--recvmsg', '--read', '--burst'):
+            sink = bed.sink(call, '--touch', '--ipv6', '--count', '4', addr=ADDR4 + ADDR6)
+            for family, addr in ((socket.AF_INET, V4), (socket.AF_INET6, V6)):
+                for _ in range(2):
+                    sender(bed, family).sendto(b'\1' * 9000, (addr, PORT))
+            row = sink.row()
+            assert row['count'] == 4 and apps.drops(row) == {}, row
+            assert row['touch_sum'] == 4 * 2048, row  # the sink's buffers end there
+            parts = sink.end['outcomes']['ip_frag_merged']
+            assert parts == 24 and sink.end['held'] == 0, sink.end
+    with cases('a large ping is answered, in fragments as it came'):
+        sink = bed.sink('--recvmsg', '--ipv6', addr=ADDR4 + ADDR6)
+        said = [bed.in_a('ping', '-s', '4000', '-c', '3', '-i', '0.2', where, check=False)
+                for where in (V4, V6)]
+        sink.interrupt()
+        sink.finish()
+        assert all(' 3 received' in out for out in said), f'{said} {sink.end}'
+        assert sink.end['outcomes']['echo'] == 6, sink.end
+        assert sink.end['outcomes']['ip_frag_merged'] == 12, sink.end
+
+
 def numbered(flow, sequence, size=30, filler=None):
     head = struct.pack('>HHIQ', 0x51ce, flow, sequence, 0)
     body = bytes((sequence + i) & 255 for i in range(16, size))
@@ -290,6 +313,7 @@ def run(cases, bed):
     case_connect(cases, bed)
     case_calls_taken(cases, bed)
     case_payload(cases, bed)
+    case_fragments(cases, bed)
     case_check(cases, bed)
     case_control(cases, bed)
     case_bad_ptr(cases, bed)

@@ -197,6 +197,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	t_drop_out();
 	t_pass(4 * T_S);
 	check_out();
+	/* The fragments' time is up. */
+	t_pass(31 * T_S);
+	REQUIRE(sl_inet_held(t_inet, SL_INET_NO_WORKER) == 0);
 	REQUIRE(sl_inet_received(t_inet, SL_INET_NO_WORKER) == n);
 	t_close();
 	REQUIRE(test_bad == 0); /* the sums and the pool, which t_close checks */

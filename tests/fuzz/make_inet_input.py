@@ -86,6 +86,32 @@ def frame6(payload, ext=b"", nxt=17):
     return eth(ip6(ext + udp(payload, PEER6, US6), nxt), 0x86DD)
 
 
+def cut(data, sizes):
+    """(offset, bytes, more) of the parts of data, whose sizes are given; the last takes the rest."""
+    at = 0
+    for size in sizes:
+        yield at, data[at:at + size], True
+        at += size
+    yield at, data[at:], False
+
+
+def part4(at, data, more, proto=17, **kw):
+    return eth(ip4(data, proto, frag=at // 8 | (0x2000 if more else 0), **kw), 0x0800)
+
+
+def part6(at, data, more, nxt=17, ext=b"", first=44):
+    head = struct.pack("!BBHI", nxt, 0, at | more, 9)
+    return eth(ip6(ext + head + data, first), 0x86DD)
+
+
+def parts4(data, *sizes, **kw):
+    return [part4(*p, **kw) for p in cut(data, sizes)]
+
+
+def parts6(data, *sizes, **kw):
+    return [part6(*p, **kw) for p in cut(data, sizes)]
+
+
 def arp(op, sender, target, dst=ALL):
     body = struct.pack("!HHBBH", 1, 0x0800, 6, 4, op) + PEER + a4(sender) + bytes(6) + a4(target)
     return eth(body, 0x0806, dst) + bytes(18)
@@ -133,6 +159,32 @@ def cases():
     yield "ip4_checksum_by_hardware", 0, IP_NONE, [frame4(data)[:24] + b"\0\0" + frame4(data)[26:]]
     yield "ip6_payload_beyond", 0, EXACT, [frame6(data)[:18] + b"\xff\xff" + frame6(data)[20:]]
     yield "ip4_fragment", 0, 0, [frame4(data, frag=0x2000), frame4(data, frag=3)]
+    # Fragments that make a datagram, and such as make none.
+    long4, long6 = udp(data * 20), udp(data * 20, PEER6, US6)
+    for name, parts in (("4", parts4(long4, 160, 160)), ("6", parts6(long6, 160, 160))):
+        yield f"fragments{name}", 0, 0, parts
+        yield f"fragments{name}_last_first", 0, EXACT, parts[::-1]
+        yield f"fragments{name}_split", 0, SPLIT | EXACT, parts
+        yield f"fragments{name}_no_socket", NO_SOCKET, EXACT, parts
+        yield f"fragments{name}_twice", 0, 0, parts[:2] * 2 + parts[2:]
+        yield f"fragments{name}_missing", 0, SPLIT, parts[:2] + parts[:1]
+    for name, part, long in (("4", part4, long4), ("6", part6, long6)):
+        yield f"fragments{name}_overlap", 0, EXACT, [
+            part(0, long[:160], True), part(152, long[152:320], True), part(320, long[320:], False)]
+        yield f"fragments{name}_two_ends", 0, 0, [
+            part(320, long[320:], False), part(400, long[400:], False), part(0, long[:160], True)]
+        yield f"fragments{name}_odd", 0, 0, [part(0, long[:15], True), part(16, b"", True)]
+        yield f"fragments{name}_beyond_the_end", 0, 0, [part(65528, long[:16], False)]
+        yield f"fragments{name}_nine", 0, 0, [part(*p) for p in cut(long, [40] * 8)]
+    yield "fragments4_options", 0, EXACT, parts4(long4, 160, options=b"\1" * 40)
+    yield "fragments4_echo", 0, 0, parts4(icmp4(8, 0, bytes(4) + data * 150), 1480, 800, proto=1)
+    yield "fragments6_echo", 0, EXACT, parts6(icmp6(128, 0, bytes(4) + data * 150), 1448, 800, nxt=58)
+    yield "fragments4_vlan", VLAN, STRIPPED, parts4(long4, 160)
+    yield "fragments6_headers_before", 0, 0, parts6(
+        long6, 160, ext=b"\x3c\0\1\4\0\0\0\0\x2c\0\1\4\0\0\0\0", first=0)
+    yield "fragments6_headers_inside", 0, 0, parts6(b"\x11\0\1\4\0\0\0\0" + long6, 160, nxt=60)
+    yield "fragments6_fragment_inside", 0, 0, parts6(b"\x11\0\0\1\0\0\0\1" + long6, 160, nxt=44)
+    yield "fragments6_header_cut", 0, EXACT, [part6(0, b"", True)[:-4], part6(8, b"", True)]
     # Options and extension headers.
     yield "ip4_option_timestamp", 0, 0, [frame4(data, options=b"\x44\x08\5\0\0\0\0\0")]
     yield "ip4_option_source_route", 0, 0, [frame4(data, options=b"\x83\7\4\1\2\3\4\0")]

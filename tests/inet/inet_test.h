@@ -43,6 +43,8 @@ static struct rte_mempool *t_pool;
 static uint16_t t_port;
 static struct sl_inet *t_inet;
 static uint64_t t_now; /* the stack's clock, ns */
+/* For the stacks opened next: bounds of reassembly; 0 for the usual. */
+static uint32_t t_frag_packets, t_frag_bytes, t_frag_timeout_ms;
 
 /* What the stack sent, oldest first, and how many packets the port takes yet. */
 static struct rte_mbuf *t_out[T_OUT_MAX];
@@ -171,6 +173,9 @@ t_open_bare(const struct sl_inet_port_conf *conf, uint32_t neighbours, uint32_t 
 	struct sl_inet_conf inet_conf = {.workers = 2,
 		.neighbours = neighbours,
 		.icmp_errors_per_s = icmp_rate,
+		.frag_packets = t_frag_packets,
+		.frag_bytes = t_frag_bytes,
+		.frag_timeout_ms = t_frag_timeout_ms,
 		.now_ns = clock_ns};
 	struct sl_inet_port_conf port_conf = {0};
 
@@ -204,19 +209,26 @@ t_open(const struct sl_inet_port_conf *conf)
 	t_drop_out();
 }
 
-/** Check the sums, free everything, check that no mbuf is missing. */
+/** What came in has an outcome, or is held. */
 static inline void
-t_close(void)
+t_check_sums(void)
 {
-	uint64_t counts[SL_OUTCOME_COUNT], sum = 0;
+	uint64_t counts[SL_OUTCOME_COUNT], sum = sl_inet_held(t_inet, SL_INET_NO_WORKER);
 
-	t_flush();
-	t_drop_out();
-	t_drop_in();
 	sl_inet_outcomes(t_inet, SL_INET_NO_WORKER, counts);
 	for (int i = 0; i < SL_OUTCOME_TX_FIRST; i++)
 		sum += counts[i];
 	CHECK_EQ(sum, sl_inet_received(t_inet, SL_INET_NO_WORKER));
+}
+
+/** Check the sums, free everything, check that no mbuf is missing. */
+static inline void
+t_close(void)
+{
+	t_flush();
+	t_drop_out();
+	t_drop_in();
+	t_check_sums();
 	sl_inet_destroy(t_inet);
 	CHECK_EQ(rte_mempool_avail_count(t_pool), T_POOL);
 }

@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "inet_test.h"
+#include "sl_inet_table.h"
 #include "sl_shared.h"
 
 #define NETS 15 /* addresses that a port has room for beside its link-local one */
@@ -34,6 +35,9 @@ end_turn(void)
 	t_flush();
 	t_drop_out();
 	t_drop_in();
+	/* What sl_inet_poll does at its end: nothing is looked at any more. */
+	sl_inet_worker_offline(t_inet, 0);
+	sl_inet_worker_online(t_inet, 0);
 	sl_store_relaxed(&turns, turns + 1);
 }
 
@@ -190,6 +194,100 @@ gateways_change_whole(void)
 	CHECK(taken[0] > 0 && taken[1] > 0);
 }
 
+#define CHURNS 600
+#define FAR 4
+
+/* Sends to hosts that different routes cover, and receives for addresses that come and go. The MAC
+ * address says which way a datagram went: each next hop 198.18.0.n is 02:..:n. */
+static void *
+watch_churn(void *arg)
+{
+	struct sl_inet_flow flow = {.src = t_addr("198.18.0.2"), .sport = 1, .dport = 2};
+	uint64_t *taken = arg;
+	struct t_frame coming;
+
+	t_udp_frame(&coming, &(struct t_udp){.dst = "198.18.0.99", .payload = 20});
+	sl_inet_worker_online(t_inet, 0);
+	while (sl_load_relaxed(&stop) == 0) {
+		for (uint32_t k = 0; k < FAR; k++) {
+			struct rte_mbuf *m = rte_pktmbuf_alloc(t_pool);
+			struct sl_addr src;
+			uint8_t hop;
+
+			REQUIRE(m != NULL);
+			flow.dst = sl_addr_v4(rte_cpu_to_be_32(0xcb007100 + k));
+			CHECK_EQ(sl_inet_worker_source(t_inet, 0, &flow.dst, &src), 0);
+			CHECK_EQ(sl_inet_udp_output(t_inet, 0, &flow, m), 0);
+			t_flush();
+			REQUIRE(t_outs == 1);
+			hop = t_out_data(0, NULL)[5];
+			CHECK(hop >= 11 && hop <= 13);
+			taken[hop - 11]++;
+			t_drop_out();
+		}
+		switch (t_feed(coming.b, coming.len)) {
+		case SL_RX_UDP_QUEUED:
+			taken[3]++;
+			break;
+		case SL_RX_IP_NOT_LOCAL:
+			taken[4]++;
+			break;
+		default:
+			CHECK(false);
+		}
+		end_turn();
+	}
+	sl_inet_worker_offline(t_inet, 0);
+	return NULL;
+}
+
+static void
+routes_and_addresses_come_and_go(void)
+{
+	static const char *const hops[] = {"198.18.0.11", "198.18.0.12", "198.18.0.13"};
+	struct sl_inet_route r[3] = {{.prefix = 0}, {.prefix = 24, .metric = 2}, {.prefix = 32}};
+	struct sl_addr coming = t_addr("198.18.0.99");
+	uint64_t taken[5] = {0};
+	struct t_frame f;
+	pthread_t worker;
+
+	t_open(NULL);
+	for (int i = 0; i < 3; i++) {
+		uint8_t mac[6] = {2, 0, 0, 0, 0, (uint8_t)(11 + i)};
+
+		t_arp_frame(&f, 1, t_any_mac, mac, hops[i], "198.18.0.2");
+		CHECK_EQ(t_feed(f.b, f.len), SL_RX_ARP);
+		r[i].dst = sl_addr_v4(rte_cpu_to_be_32(i == 0	? 0
+						       : i == 1 ? 0xcb007100
+								: 0xcb007101));
+		r[i].via = t_addr(hops[i]);
+		r[i].port = t_port;
+	}
+	t_flush();
+	t_drop_out();
+	sl_inet_worker_offline(t_inet, 0);
+	REQUIRE(sl_inet_route_add(t_inet, &r[0]) == 0);
+	sl_store_relaxed(&stop, 0u);
+	REQUIRE(pthread_create(&worker, NULL, watch_churn, taken) == 0);
+	wait_turns(2);
+	for (int i = 0; i < CHURNS; i++) {
+		int k = 1 + i % 2;
+
+		CHECK_EQ(sl_inet_route_add(t_inet, &r[k]), 0);
+		CHECK_EQ(sl_inet_addr_add(t_inet, t_port, &coming, 32), 0);
+		if (i % 15 == 0)
+			wait_turns(2);
+		CHECK_EQ(sl_inet_route_del(t_inet, &r[k]), 0);
+		CHECK_EQ(sl_inet_addr_del(t_inet, t_port, &coming), 0);
+		if (i % 15 == 0)
+			wait_turns(2);
+	}
+	finish(worker);
+	/* All were seen, or nothing was shown. */
+	for (int i = 0; i < 5; i++)
+		CHECK(taken[i] > 0);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -197,6 +295,7 @@ main(int argc, char **argv)
 	t_init(argv[0]);
 	SL_TEST_RUN(addresses_appear_whole);
 	SL_TEST_RUN(gateways_change_whole);
+	SL_TEST_RUN(routes_and_addresses_come_and_go);
 	rte_eal_cleanup();
 	return test_end();
 }

@@ -6,11 +6,13 @@ The stack under test is US, its peer is PEER; UDP port OPEN takes datagrams, SHU
 """
 import struct
 
-from scapy.layers.inet import ICMP, IP, UDP, IPOption_LSRR, IPOption_NOP, IPOption_RR, IPOption_SSRR
+from scapy.layers.inet import (ICMP, IP, UDP, IPOption_LSRR, IPOption_NOP, IPOption_RR, IPOption_SSRR,
+                               fragment)
 from scapy.layers.inet6 import (ICMPv6EchoReply, ICMPv6EchoRequest, ICMPv6MLQuery, ICMPv6ND_NA,
                                 ICMPv6ND_NS, ICMPv6ND_RA, ICMPv6NDOptDstLLAddr,
                                 ICMPv6NDOptSrcLLAddr, IPv6, IPv6ExtHdrDestOpt, IPv6ExtHdrFragment,
                                 IPv6ExtHdrHopByHop, IPv6ExtHdrRouting, HBHOptUnknown, PadN)
+from scapy.layers.inet6 import fragment6 as fragment6_scapy
 from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.packet import Raw
 from scapy.utils import checksum
@@ -168,19 +170,22 @@ def ipv4_options(f):
     yield 'unknown option, well-formed', fixed(b'\x5e\x04\x12\x34'), 'udp_queued'
 
 
-def fragments4(f):
-    """Not over veth: net_af_packet joins a fanout that reassembles IPv4 in the kernel."""
+def lone_fragments6(f):
     u = f.udp() / (b'x' * 64)
-    yield 'first fragment', f.ip(flags='MF') / u, 'ip_fragment'
-    yield 'middle fragment', f.ip(flags='MF', frag=8) / (b'x' * 64), 'ip_fragment'
-    yield 'last fragment', f.ip(frag=16) / (b'x' * 64), 'ip_fragment'
+    yield 'atomic fragment', f.ip6() / IPv6ExtHdrFragment(id=7) / u, 'udp_queued'
+    yield 'fragment of an odd length', f.ip6() / IPv6ExtHdrFragment(m=1, id=7, nh=17) / (b'x' * 65), \
+        'ip_frag_bad'
 
 
-def fragments6(f):
-    u = f.udp() / (b'x' * 64)
-    yield 'first IPv6 fragment', f.ip6() / IPv6ExtHdrFragment(m=1, id=7, nh=17) / u, 'ip_fragment'
-    yield 'last IPv6 fragment', f.ip6() / IPv6ExtHdrFragment(offset=9, id=7, nh=17) / (b'x' * 64), \
-        'ip_fragment'
+def fragment4(payload, size, **kw):
+    """Scapy's fragments of an IPv4 datagram with this payload."""
+    return fragment(IP(src=PEER4, dst=US4, **kw) / UDP(sport=1000, dport=OPEN) / payload, size)
+
+
+def fragment6(payload, size, ident):
+    whole = IPv6(src=PEER6, dst=US6) / IPv6ExtHdrFragment(id=ident) / UDP(
+        sport=1000, dport=OPEN) / payload
+    return fragment6_scapy(whole, size)
 
 
 def udp_both(f):
@@ -339,5 +344,5 @@ def cut_ns(group):
     return body[:2] + struct.pack('!H', checksum(head + body)) + body[4:]
 
 
-UNTAGGED = (ethernet, untagged_port, ipv4, ipv4_options, fragments6, udp_both, udp_short_length, icmp4,
+UNTAGGED = (ethernet, untagged_port, ipv4, ipv4_options, lone_fragments6, udp_both, udp_short_length, icmp4,
             icmp6, arp, ipv6, ipv6_extensions, neighbour_discovery)

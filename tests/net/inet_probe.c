@@ -5,7 +5,7 @@
 /*
  * A stack on one DPDK port, for tests that put real parts on the other end of the wire. It takes
  * commands on standard input, one a line, and answers each with one JSON object on a line:
- *   outcomes            received packets, port counters, and every outcome by name
+ *   outcomes            received packets, fragments held, port counters, and every outcome by name
  *   local ADDR          is it ours and usable, or a duplicate
  *   neighbour ADDR      its MAC address
  *   send ADDR PORT LEN COUNT   UDP datagrams from port 4000 to ADDR
@@ -159,10 +159,12 @@ say_outcomes(struct probe *p)
 
 	sl_inet_outcomes(p->inet, SL_INET_NO_WORKER, counts);
 	rte_eth_stats_get(p->port.port_id, &stats);
-	printf("{\"received\":%" PRIu64 ",\"port_received\":%" PRIu64 ",\"port_missed\":%" PRIu64
+	printf("{\"received\":%" PRIu64 ",\"held\":%" PRIu64 ",\"port_received\":%" PRIu64
+	       ",\"port_missed\":%" PRIu64
 	       ",\"port_nombuf\":%" PRIu64 ",\"port_sent\":%" PRIu64 ",\"payload_bytes\":%" PRIu64
 	       ",\"rx\":{",
-		sl_inet_received(p->inet, SL_INET_NO_WORKER), stats.ipackets,
+		sl_inet_received(p->inet, SL_INET_NO_WORKER),
+		sl_inet_held(p->inet, SL_INET_NO_WORKER), stats.ipackets,
 		stats.imissed + stats.ierrors, stats.rx_nombuf, stats.opackets, p->payload_bytes);
 	for (unsigned int i = 0; i < SL_OUTCOME_COUNT; i++)
 		printf("%s\"%s\":%" PRIu64,

@@ -11,7 +11,8 @@ import sys
 
 from scapy.layers.inet import ICMP, IP, UDP, ICMPerror, IPerror, UDPerror
 from scapy.layers.inet6 import (ICMPv6DestUnreach, ICMPv6EchoReply, ICMPv6EchoRequest, ICMPv6ND_NA,
-                                ICMPv6ND_NS, ICMPv6NDOptDstLLAddr, ICMPv6NDOptSrcLLAddr, IPv6)
+                                ICMPv6ND_NS, ICMPv6NDOptDstLLAddr, ICMPv6NDOptSrcLLAddr, IPv6,
+                                IPv6ExtHdrFragment)
 from scapy.layers.l2 import ARP, Ether
 
 import frames
@@ -174,6 +175,59 @@ def run_unreachables(cases, s, name):
         assert after['tx']['tx_sent'] == before['tx']['tx_sent'] + 1, wire.changed(before, after)
 
 
+def run_fragments(cases, s, name, versions):
+    """Scapy's fragments. IPv4 not over veth: net_af_packet's fanout joins them in the kernel."""
+    f, payload = s.frames, bytes(range(256)) * 20
+    for version in versions:
+        def parts(ident, v=version):
+            whole = frames.fragment4(payload, 1000, id=ident) if v == 4 else \
+                frames.fragment6(payload, 1000, ident)
+            assert len(whole) > 4
+            return [f.eth() / p for p in whole]
+
+        def feed(packets):
+            before = s.probe.outcomes()
+            for p in packets:
+                s.send(p)
+            after = s.probe.until_received(before['received'] + len(packets))
+            wire.check_sums(after)
+            got = {k: v for k, v in wire.changed(before, after).items() if k in after['rx']}
+            return got, after['held'] - before['held'], after['payload_bytes'] - before['payload_bytes']
+        for order in ('in order', 'backwards', 'shuffled'):
+            with cases(f'{name}: IPv{version} datagram in fragments, {order}'):
+                p = parts(len(order))
+                if order == 'backwards':
+                    p.reverse()
+                if order == 'shuffled':
+                    random.Random(SEED).shuffle(p)
+                got = feed(p)
+                assert got == ({'udp_queued': 1, 'ip_frag_merged': len(p) - 1}, 0, len(payload)), got
+        with cases(f'{name}: IPv{version} fragments, one of them twice'):
+            p = parts(77)
+            got = feed(p[:2] + p[1:2] + p[2:])
+            assert got == ({'udp_queued': 1, 'ip_frag_merged': len(p) - 1, 'ip_frag_duplicate': 1},
+                           0, len(payload)), got
+        with cases(f'{name}: IPv{version} fragments without the last one are held'):
+            p = parts(78)
+            got = feed(p[:-1])
+            assert got == ({}, len(p) - 1, 0), got
+        with cases(f'{name}: IPv{version} fragments that overlap'):
+            p = parts(78)
+            got = feed([overlapping(p[1]), p[-1]])
+            assert got == ({'ip_frag_overlap': len(p) + 1}, 1 - len(p), 0), got
+
+
+def overlapping(packet):
+    """The same fragment, 8 bytes further to the front."""
+    packet = packet.copy()
+    if IP in packet:
+        packet[IP].frag -= 1
+        del packet[IP].chksum
+    else:
+        packet[IPv6ExtHdrFragment].offset -= 1
+    return packet
+
+
 def run_send(cases, s, name):
     """What the stack sends, checksum and all, is what Scapy thinks it should be."""
     for peer, low in ((frames.PEER4, IP), (frames.PEER6, IPv6)):
@@ -214,13 +268,14 @@ def run(cases, path):
     net = wire.Wire()
     for port in ('veth', 'tap'):
         stack = Stack(net, path, port)
-        groups = frames.UNTAGGED + ((frames.fragments4,) if port == 'tap' else ())
+        groups = frames.UNTAGGED
         stack.make_known()
         run_table(cases, stack, port, groups)
         run_answers(cases, stack, port)
         run_unreachables(cases, stack, port)
         run_send(cases, stack, port)
         run_bursts(cases, stack, port, groups)
+        run_fragments(cases, stack, port, (4, 6) if port == 'tap' else (6,))
         stack.finish(cases, port)
     tagged = [('veth', frames.tagged_port, ('--vlan', '5')), ('tap', frames.tagged_port, ('--vlan', '5')),
               ('tap', frames.qinq_port, ('--svlan', '7', '--vlan', '5'))]

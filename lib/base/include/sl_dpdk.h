@@ -29,4 +29,13 @@
 #define sl_tel_dict_u64(d, name, v) rte_tel_data_add_dict_u64((d), (name), (v))
 #endif
 
+/* An IPv6 address, and an array of such, as rte_fib6 takes them: bytes became a struct of them in 24.11. */
+#if RTE_VERSION >= RTE_VERSION_NUM(24, 11, 0, 0)
+#define sl_fib6_addr(bytes) ((const struct rte_ipv6_addr *)(bytes))
+#define sl_fib6_addrs(bytes) ((const struct rte_ipv6_addr *)(bytes))
+#else
+#define sl_fib6_addr(bytes) (bytes)
+#define sl_fib6_addrs(bytes) ((uint8_t(*)[16])(bytes))
+#endif
+
 #endif

@@ -9,7 +9,8 @@
  * The network layer on lcores: Ethernet, VLAN, ARP, neighbour discovery, IPv4, IPv6, ICMP and the
  * UDP header, in bursts.
  *
- * A *stack* (struct sl_inet) has *ports* (DPDK ports with addresses) and *workers*. A worker is an
+ * A *stack* (struct sl_inet) has *ports* (with addresses) and *workers*. A port is what a DPDK port
+ * has without tags, or with those of one VLAN; its *handle* names it in calls. A worker is an
  * lcore, or any thread, with an index below conf.workers; it alone polls its (port, queue) pairs.
  * A *neighbour* is a next hop on the link with its MAC address.
  *
@@ -34,7 +35,8 @@ struct rte_mempool;
 SL_BEGIN_DECLS
 
 #define SL_INET_WORKERS_MAX 128
-#define SL_INET_PORTS_MAX 32
+/** Ports of a stack, those of VLANs included. */
+#define SL_INET_PORTS_MAX 64
 /** Addresses of one port, the link-local one included. */
 #define SL_INET_ADDRS_MAX 16
 /** Most packets that one poll receives. */
@@ -72,13 +74,24 @@ struct sl_inet_conf {
 	uint16_t workers;       /**< 1..SL_INET_WORKERS_MAX */
 	uint32_t neighbours;    /**< entries in the neighbour table, 8..65536; 0 means 1024 */
 	uint32_t icmp_errors_per_s; /**< ICMP errors sent per second and worker; 0 means 1000 */
+	uint32_t routes; /**< routes and gateways, 1..4096, connected ones not counted; 0 means 256 */
+	/**
+	 * Fragments that wait for the rest of their datagram, for each worker: how many at most
+	 * (1..65536; 0 means 256), how much memory their packets take at most (true size in bytes; 0
+	 * means 1 MiB), and how long (1..120000 ms; 0 means 30000). The oldest datagrams give way to
+	 * newer ones. All fragments of a datagram must come to one worker, as NICs, fanouts and the
+	 * like have it, which spread fragments by their addresses.
+	 */
+	uint32_t frag_packets;
+	uint32_t frag_bytes;
+	uint32_t frag_timeout_ms;
 	/** Time in nanoseconds, monotonic; NULL takes the TSC. Tests set their own. */
 	uint64_t (*now_ns)(void *arg);
 	void *now_arg;
 };
 
 struct sl_inet_port_conf {
-	uint16_t port_id;         /**< a configured, started DPDK port */
+	uint16_t port_id;         /**< a configured, started DPDK port; may be added once for each VLAN */
 	struct rte_mempool *pool; /**< packets of the stack's own (ARP, ND, ICMP errors) */
 	uint16_t svlan;           /**< outer VLAN id (802.1ad) that the port is in; 0 for none */
 	uint16_t vlan;            /**< VLAN id (802.1Q) that the port is in; 0 for untagged */
@@ -109,7 +122,7 @@ struct sl_inet_udp_ops {
 	 * Take verified datagrams.
 	 *
 	 * @param d        descriptors; d[i].buf is an mbuf whose data is the payload, len bytes; truesize,
-	 *                 addresses, ports, ttl, tos and port are set; aux is the address of the
+	 *                 addresses, ports, ttl, tos and port (its handle) are set; aux is the address of the
 	 *                 payload, or 0 if it lies in several segments
 	 * @param n        1..SL_INET_BURST
 	 * @param outcome  to be set for each i: SL_RX_UDP_QUEUED means the mbuf was taken, any other
@@ -131,17 +144,33 @@ struct sl_inet;
  */
 int sl_inet_create(const struct sl_inet_conf *conf, struct sl_inet **out) SL_MUST_CHECK;
 
-/** Free a stack and the packets waiting in it. Caller: when no worker polls any more. */
+/** Free a stack and the packets waiting in it, fragments included. Caller: when no worker polls any more. */
 void sl_inet_destroy(struct sl_inet *inet);
 
 /**
  * Add a port. Its link-local IPv6 address is made from its MAC address and checked for duplicates.
  *
- * @return   0; -ENODEV when DPDK has no such port; -EEXIST; -ENOSPC beyond SL_INET_PORTS_MAX;
- *           -EINVAL for a VLAN id above 4094 or svlan without vlan
- * Caller: control path, before the first poll of that port.
+ * A DPDK port may be added once without a VLAN and once for each VLAN: frames go to the port whose
+ * tags they carry, and to nobody else. Each is a port of its own, with addresses, routes, neighbours and
+ * settings of its own. The handle of the first one is the number of the DPDK port; sl_inet_port_find
+ * says those of the others.
+ *
+ * @return   0; -ENODEV when DPDK has no such port; -EEXIST with these tags; -ENOSPC beyond
+ *           SL_INET_PORTS_MAX; -EINVAL for a VLAN id above 4094 or svlan without vlan; -ENOMEM, -EBUSY
+ *           as for sl_inet_route_add: the port is there then, without a link-local address
+ * Caller: control path; the first one of a DPDK port before the first poll of that.
  */
 int sl_inet_port_add(struct sl_inet *inet, const struct sl_inet_port_conf *conf) SL_MUST_CHECK;
+
+/**
+ * Find the port that a DPDK port has with these tags (0 for none).
+ *
+ * @param handle   set on success
+ * @return         0; -ENODEV
+ * Caller: any thread; may wait for a control call.
+ */
+int sl_inet_port_find(const struct sl_inet *inet, uint16_t port_id, uint16_t svlan, uint16_t vlan,
+	uint16_t *handle) SL_MUST_CHECK;
 
 /**
  * Give a port an address. IPv4 is announced (gratuitous ARP) and usable at once; IPv6 is usable when
@@ -150,13 +179,14 @@ int sl_inet_port_add(struct sl_inet *inet, const struct sl_inet_port_conf *conf)
  * @param prefix  on-link prefix length, 0..32 or 0..128
  * @return        0; -ENODEV; -EEXIST; -ENOSPC beyond SL_INET_ADDRS_MAX; -EINVAL for an address that no
  *                host has on a link: multicast, unspecified, loopback, 0/8, the broadcast address
- *                of its own prefix
- * Caller: control path.
+ *                of its own prefix; -ENOMEM, -EBUSY as for sl_inet_route_add
+ * Caller: control path. sl_inet_table.h has the calls that delete and list.
  */
 int sl_inet_addr_add(struct sl_inet *inet, uint16_t port_id, const struct sl_addr *addr,
 	uint8_t prefix) SL_MUST_CHECK;
 
-/** Is addr one of ours and usable (not in duplicate detection)? Caller: any thread. */
+/** Is addr one of ours and usable (not in duplicate detection)? Caller: any thread; may wait for a
+ * control call, as the next two. */
 bool sl_inet_addr_is_local(const struct sl_inet *inet, const struct sl_addr *addr);
 
 /** Is addr an IPv4 broadcast address: 255.255.255.255, or that of a port's prefix? Caller: any thread. */
@@ -166,10 +196,13 @@ bool sl_inet_addr_is_broadcast(const struct sl_inet *inet, const struct sl_addr 
 bool sl_inet_addr_is_duplicate(const struct sl_inet *inet, const struct sl_addr *addr);
 
 /**
- * Send what no prefix covers to `gateway` on that port.
+ * Send what no other route covers to `gateway` on that port: a default route of metric
+ * SL_INET_GATEWAY_METRIC plus the port's place in the stack, so that the first port's is the best. It takes
+ * the place of the port's former gateway of that family.
  *
- * @return   0; -ENODEV; -ENOMEM; -EINVAL for an address that no host has, or that is ours;
- *           -ENETUNREACH if it is in none of the port's prefixes, nor link-local
+ * @return   0; -ENODEV; -EINVAL for an address that no host has, or that is ours; -ENETUNREACH if it
+ *           is in none of the port's prefixes, nor link-local; -EEXIST there is a default route of that
+ *           metric; -ENOSPC, -ENOMEM, -EBUSY as for sl_inet_route_add
  * Caller: control path, after the addresses are added.
  */
 int sl_inet_gateway_set(struct sl_inet *inet, uint16_t port_id, const struct sl_addr *gateway)
@@ -183,6 +216,7 @@ void sl_inet_set_udp(struct sl_inet *inet, const struct sl_inet_udp_ops *ops, vo
  * report a quiescent state.
  *
  * @param worker   this thread's index
+ * @param port_id  DPDK port, whose tags say which of the stack's ports a packet is for
  * @param queue    receive and transmit queue of the port that belong to this worker
  * @return         packets received
  * Caller: the worker; never blocks.
@@ -190,7 +224,7 @@ void sl_inet_set_udp(struct sl_inet *inet, const struct sl_inet_udp_ops *ops, vo
 uint16_t sl_inet_poll(struct sl_inet *inet, uint16_t worker, uint16_t port_id, uint16_t queue);
 
 /**
- * Process packets as if the port had just received them.
+ * Process packets as if the DPDK port had just received them.
  *
  * @param pkts   owned by the stack afterwards
  * @param n      0..SL_INET_BURST
@@ -212,11 +246,22 @@ void sl_inet_input_burst(struct sl_inet *inet, uint16_t worker, uint16_t port_id
 int sl_inet_udp_output(struct sl_inet *inet, uint16_t worker, const struct sl_inet_flow *flow,
 	struct rte_mbuf *m) SL_MUST_CHECK;
 
-/** Pick our source address for dst. 0; -ENETUNREACH. Caller: any thread. */
+/**
+ * Pick our source address for dst: of the port that the route goes by; IPv4: the one whose prefix
+ * covers the next hop best, IPv6: as RFC 6724 orders them.
+ *
+ * @return   0; -ENETUNREACH
+ * Caller: any thread; may wait for a control call.
+ */
 int sl_inet_source(const struct sl_inet *inet, const struct sl_addr *dst, struct sl_addr *src)
 	SL_MUST_CHECK;
 
-/** Hand what is queued for transmit to the port. Caller: the worker. */
+/** The same from what the worker remembers of dst, mostly. Caller: the worker; never blocks while it is
+ * online. */
+int sl_inet_worker_source(struct sl_inet *inet, uint16_t worker, const struct sl_addr *dst,
+	struct sl_addr *src) SL_MUST_CHECK;
+
+/** Hand what is queued for transmit to the DPDK port, with whatever tags. Caller: the worker. */
 void sl_inet_flush(struct sl_inet *inet, uint16_t worker, uint16_t port_id, uint16_t queue);
 
 /** Run ARP, ND, DAD and ageing timers that are due. sl_inet_poll does it. Caller: the worker. */
@@ -248,8 +293,11 @@ void sl_inet_synchronize(struct sl_inet *inet, uint16_t worker);
  */
 void sl_inet_outcomes(const struct sl_inet *inet, uint16_t worker, uint64_t *counts);
 
-/** Packets that entered (their receive outcomes sum to this). As sl_inet_outcomes otherwise. */
+/** Packets that entered: as many as have receive outcomes, and are held. As sl_inet_outcomes otherwise. */
 uint64_t sl_inet_received(const struct sl_inet *inet, uint16_t worker);
+
+/** Fragments held: they have entered, and wait for the rest of their datagram. As sl_inet_outcomes. */
+uint64_t sl_inet_held(const struct sl_inet *inet, uint16_t worker);
 
 /** Number of worker indexes. */
 uint16_t sl_inet_workers(const struct sl_inet *inet);

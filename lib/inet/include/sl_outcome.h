@@ -9,6 +9,10 @@
  * Outcomes: what became of a packet. Every packet that enters the stack ends in exactly one receive
  * outcome, and every packet that the stack sends in exactly one transmit outcome, so that the
  * outcomes sum to what came in. doc/outcomes.md has a row for each.
+ *
+ * A fragment is a packet. While it waits for the others it is *held* (sl_inet_held) and has no outcome
+ * yet; of those that make a datagram, the one that completes it ends in the datagram's outcome, and
+ * the others in SL_RX_IP_FRAG_MERGED. So, at any time: received = sum of receive outcomes + held.
  */
 
 #include "sl_base.h"
@@ -23,6 +27,8 @@ enum sl_outcome {
 	SL_RX_ECHO,          /**< ICMP or ICMPv6 echo request, answered */
 	SL_RX_ICMP_ERROR,    /**< ICMP or ICMPv6 error, handed to the protocol that it is about */
 	SL_RX_ICMP_IGNORED,  /**< well-formed ICMP of a kind that needs no action */
+	SL_RX_IP_FRAG_MERGED, /**< a fragment, now part of a datagram: see above */
+	SL_RX_IP_FRAG_DUPLICATE, /**< a fragment of the same place and length as one that is held */
 	/* receive: Ethernet */
 	SL_RX_ETH_SHORT,     /**< frame shorter than its link header */
 	SL_RX_ETH_OTHERHOST, /**< unicast to another MAC address */
@@ -37,7 +43,11 @@ enum sl_outcome {
 	SL_RX_IP_EXTENSION,  /**< IPv6 extension headers malformed, too many, or not understood */
 	SL_RX_IP_SOURCE,     /**< source address that nothing may send from */
 	SL_RX_IP_NOT_LOCAL,  /**< destination address is not ours */
-	SL_RX_IP_FRAGMENT,   /**< a fragment; not reassembled yet */
+	SL_RX_IP_FRAG_BAD,   /**< a fragment that no datagram can have */
+	SL_RX_IP_FRAG_OVERLAP, /**< fragments that overlap, and all others of their datagram */
+	SL_RX_IP_FRAG_MANY,  /**< of a datagram in more fragments than can be joined */
+	SL_RX_IP_FRAG_FULL,  /**< gave way to newer ones: as much is held as may be */
+	SL_RX_IP_FRAG_TIMEOUT, /**< the rest of the datagram did not come in time */
 	SL_RX_IP_PROTO,      /**< protocol that nobody here handles */
 	SL_RX_ICMP_BAD,      /**< ICMP or ICMPv6 with a wrong length or checksum */
 	SL_RX_ND_BAD,        /**< neighbour discovery that breaks RFC 4861's validity rules */

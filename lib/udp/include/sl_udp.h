@@ -53,7 +53,7 @@ struct sl_udp_sock_conf {
 	bool guarded;          /**< user memory may be bad: copies end in -EFAULT, not in a signal */
 	bool busy;             /**< split: waiting calls poll the queue and never sleep */
 	bool recv_ttl;         /**< IP_RECVTTL / IPV6_RECVHOPLIMIT */
-	bool recv_pktinfo;     /**< IP_PKTINFO / IPV6_RECVPKTINFO; the interface index is the DPDK port */
+	bool recv_pktinfo;     /**< IP_PKTINFO / IPV6_RECVPKTINFO; the interface index is the port's handle */
 	bool recv_tos;         /**< IP_RECVTOS / IPV6_RECVTCLASS */
 	uint16_t worker;       /**< reader's worker index, or SL_INET_NO_WORKER for split */
 	uint32_t slots;        /**< per intake; 0 means 8192 */

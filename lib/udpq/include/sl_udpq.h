@@ -64,7 +64,7 @@ struct sl_dgram {
 	uint32_t len;      /**< payload bytes */
 	uint16_t sport;    /**< source port, network order */
 	uint16_t dport;    /**< destination port, network order */
-	uint16_t port;     /**< DPDK port that it arrived on */
+	uint16_t port;     /**< handle of the port that it arrived on */
 	uint8_t ttl;       /**< TTL or hop limit as received */
 	uint8_t tos;       /**< TOS or traffic class as received */
 	uint64_t aux;      /**< for the producer's use until appended, for the reader's afterwards */
