@@ -122,6 +122,7 @@ struct sl_psock {
 	struct psock_fanout *group;  /* (l) net->lock */
 
 	struct sl_pktring_rx *rx; /* changed while unhooked only */
+	struct psock_dead *dead;  /* there is one when there is a transmit ring; for close */
 	struct sl_udpq *queue;	  /* (c) */
 	struct psock_stats stats, taken;
 
