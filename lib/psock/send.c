@@ -58,6 +58,54 @@ dest_ll(struct sl_psock *s, const struct msghdr *msg, struct psock_dest *dest)
 	return 0;
 }
 
+/* Linux's recording flags of SO_TIMESTAMPING, as a mask */
+#define STAMP_RECORD (1 << 0 | 1 << 1 | 1 << 8 | 1 << 9)
+
+/* A control message of SOL_SOCKET: those that every socket knows are taken, and mean nothing here.
+ */
+static int
+check_cmsg(const struct cmsghdr *c)
+{
+	uint32_t value;
+
+	switch (c->cmsg_type) {
+	case SCM_RIGHTS:
+	case SCM_CREDENTIALS:
+		return 0;
+	case SO_MARK:
+		return c->cmsg_len == CMSG_LEN(sizeof(value)) ? 0 : -EINVAL;
+	case SO_TIMESTAMPING:
+		if (c->cmsg_len != CMSG_LEN(sizeof(value)))
+			return -EINVAL;
+		memcpy(&value, CMSG_DATA(c), sizeof(value));
+		return value & ~(uint32_t)STAMP_RECORD ? -EINVAL : 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+static int
+check_control(const struct msghdr *msg)
+{
+	const uint8_t *end = (const uint8_t *)msg->msg_control + msg->msg_controllen;
+	const struct cmsghdr *c = msg->msg_control != NULL ? CMSG_FIRSTHDR(msg) : NULL;
+	int ret = 0;
+
+	while (c != NULL && ret == 0) {
+		size_t left = (size_t)(end - (const uint8_t *)c);
+
+		if (c->cmsg_len < sizeof(*c) || c->cmsg_len > left)
+			return -EINVAL;
+		if (c->cmsg_level == SOL_SOCKET)
+			ret = check_cmsg(c);
+		c = CMSG_ALIGN(c->cmsg_len) + sizeof(*c) > left
+			    ? NULL
+			    : (const struct cmsghdr *)((const uint8_t *)c +
+						       CMSG_ALIGN(c->cmsg_len));
+	}
+	return ret;
+}
+
 int
 psock_dest(struct sl_psock *s, const struct msghdr *msg, struct psock_dest *dest)
 {
@@ -69,7 +117,9 @@ psock_dest(struct sl_psock *s, const struct msghdr *msg, struct psock_dest *dest
 		return ret;
 	if (dest->port == NULL)
 		return -ENXIO;
-	return sl_load_relaxed(&dest->port->up) ? 0 : -ENETDOWN;
+	if (!sl_load_relaxed(&dest->port->up))
+		return -ENETDOWN;
+	return SL_LIKELY(msg->msg_controllen == 0) ? 0 : check_control(msg);
 }
 
 /* The link header that the program brings along, or 0 when it is made here. */
