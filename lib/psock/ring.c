@@ -77,9 +77,11 @@ purge_queue(struct sl_psock *s)
 	}
 }
 
+/* What the sender holds between calls. */
 static void
 free_spares(struct sl_psock *s)
 {
+	psock_cut_end(s, &s->cut);
 	if (s->spares > 0)
 		rte_mempool_put_bulk(s->net->conf.pool, (void **)s->spare, s->spares);
 	s->spares = 0;

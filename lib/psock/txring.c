@@ -90,7 +90,7 @@ asks_offload(const struct send *x, const struct sl_pktring_frame *f)
 	       (f->vnet[0] != 0 || f->vnet[1] != 0 || f->vnet[2] != 0 || f->vnet[3] != 0);
 }
 
-/* A copy of the request, in a chain whose first mbuf may hold a link header. */
+/* A copy of the request, in a chain whose first mbuf may hold a link header. 1: to be cut. */
 static int
 copy_request(const struct send *x, const struct sl_pktring_frame *f, struct rte_mbuf **m)
 {
@@ -105,8 +105,8 @@ copy_request(const struct send *x, const struct sl_pktring_frame *f, struct rte_
 		ret = header != NULL ? psock_header(&x->dest, (uint8_t *)header) : -EINVAL;
 	}
 	if (ret == 0 && asks_offload(x, f))
-		ret = psock_offload(&x->dest, *m, f->vnet);
-	if (ret != 0)
+		ret = psock_offload(&x->dest, *m, f->vnet, &x->s->cut.cut);
+	if (ret < 0)
 		rte_pktmbuf_free(*m);
 	return ret;
 }
@@ -150,7 +150,25 @@ can_lend(const struct send *x, const struct sl_pktring_frame *f)
 	return x->s->type != SOCK_DGRAM || (port->conf.tx_offloads & RTE_ETH_TX_OFFLOAD_MULTI_SEGS);
 }
 
-/* The request that was peeked as the batch's next packet. */
+/* A request to be cut goes alone: what was gathered before it goes first, and it is met again. */
+static int
+keep_cut(const struct send *x, const struct sl_pktring_frame *f, const struct batch *b,
+	struct rte_mbuf *m)
+{
+	struct psock_cut *c = &x->s->cut;
+
+	if (b->n > 0) {
+		rte_pktmbuf_free(m);
+		return 1;
+	}
+	c->whole = m;
+	c->port = x->dest.port;
+	c->slot = f->slot;
+	c->len = f->len;
+	return 1;
+}
+
+/* The request that was peeked as the batch's next packet. 1: the batch ends before it. */
 static int
 make_packet(const struct send *x, const struct sl_pktring_frame *f, struct batch *b)
 {
@@ -160,6 +178,8 @@ make_packet(const struct send *x, const struct sl_pktring_frame *f, struct batch
 		ret = lend_request(x, f, &b->m[b->n]);
 	} else if (ret == 0) {
 		ret = copy_request(x, f, &b->m[b->n]);
+		if (ret == 1)
+			return keep_cut(x, f, b, b->m[b->n]);
 		if (ret == 0) {
 			sl_pktring_tx_take(x->ring, x->lcore);
 			b->copied |= UINT64_C(1) << b->n;
@@ -226,6 +246,8 @@ gather(const struct send *x, struct batch *b)
 			return;
 		if (ret == 1)
 			ret = make_packet(x, &f, b);
+		if (ret == 1)
+			return;
 		if (ret == 0)
 			continue;
 		if (ret == -ENOBUFS || !sl_load_relaxed(&x->s->loss)) {
@@ -289,6 +311,43 @@ transmit(struct send *x, struct batch *b)
 	return sent == b->n;
 }
 
+/* Its bytes are in the copy: the slot is given back with the first segment that goes. */
+static void
+begin_cut(struct send *x, uint32_t slot, uint32_t len)
+{
+	struct sl_psock *s = x->s;
+
+	sl_pktring_tx_take(x->ring, x->lcore);
+	sl_pktring_tx_complete(x->ring, slot, x->lcore);
+	x->total += len;
+	s->tx_bytes += len;
+	s->tx_packets++;
+}
+
+/* Send a request that is cut here, or what a full port has left of it. 0: all is sent. A request
+ * that the port takes nothing of stays one. */
+static int
+transmit_cut(struct send *x)
+{
+	struct psock_cut *c = &x->s->cut;
+
+	while (c->whole != NULL) {
+		bool first = c->next == 0;
+		uint32_t slot = c->slot, len = c->len;
+		int n = psock_cut_send(x->s, c, x->worker);
+
+		if (n > 0 && first)
+			begin_cut(x, slot, len);
+		if (n > 0)
+			continue;
+		/* A port that is gone takes no more. */
+		if (first || !sl_load_acquire(&c->port->used)) /* PS2 */
+			psock_cut_end(x->s, c);
+		return n == 0 ? -EAGAIN : n;
+	}
+	return 0;
+}
+
 /* Make the port free what it has sent. Drivers without a call for it do so in their burst. */
 static void
 poll_completions(const struct send *x)
@@ -334,6 +393,20 @@ no_room(const struct send *x, int error)
 	return error;
 }
 
+/* Gather and send once; 0, or why not all went. */
+static int
+send_turn(struct send *x, struct batch *b)
+{
+	int ret;
+
+	b->n = 0;
+	ret = transmit_cut(x);
+	if (ret != 0)
+		return ret;
+	gather(x, b);
+	return b->n > 0 && !transmit(x, b) ? -EAGAIN : b->error;
+}
+
 static ssize_t
 send_locked(struct send *x)
 {
@@ -341,22 +414,22 @@ send_locked(struct send *x)
 	int ret;
 
 	for (;;) {
-		gather(x, &b);
-		if (b.n > 0 && !transmit(x, &b)) {
+		ret = send_turn(x, &b);
+		if (ret == -EAGAIN) {
 			ret = no_room(x, -EAGAIN);
 			if (ret == -EAGAIN)
 				return x->total > 0 ? (ssize_t)x->total : -ENOBUFS;
-		} else if (b.error == -ENOBUFS) {
+		} else if (ret == -ENOBUFS) {
 			ret = no_room(x, -ENOBUFS);
 			if (ret == -ENOBUFS && x->total > 0)
 				return (ssize_t)x->total;
 			if (ret == -ENOBUFS && !x->wait)
 				return -EAGAIN;
-		} else if (b.error != 0) {
+		} else if (ret != 0) {
 			x->s->tx_bad++;
 			sl_pktring_tx_reject(x->ring);
-			return b.error; /* what was sent before is not reported, as on Linux */
-		} else if (b.n > 0) {
+			return ret; /* what was sent before is not reported, as on Linux */
+		} else if (b.n > 0 || x->s->cut.whole != NULL) {
 			continue;
 		} else if (!x->wait || sl_pktring_tx_pending(x->ring) == 0) {
 			return (ssize_t)x->total;
