@@ -51,6 +51,7 @@ struct psock_port {
 	bool used;			/* (a) PS2 */
 	bool up;			/* (a) relaxed */
 	bool lend;			/* (c) */
+	uint32_t small;			/* (c) frames up to this many bytes are copied all the same */
 	struct sl_psock_port_conf conf; /* (c) */
 	struct psock_table *table;	/* (a) PS1; written under net->lock */
 	uint32_t mtu;			/* (a) relaxed */

@@ -23,10 +23,12 @@
 struct batch {
 	struct rte_mbuf *m[TX_BURST];
 	uint32_t len[TX_BURST];
-	uint32_t slot[TX_BURST]; /* of copies */
+	uint32_t slot[TX_BURST]; /* of copies; of fetched ones see runs */
 	uint16_t n;
-	uint64_t copied; /* bit i: packet i is a copy of its slot */
-	int error;	 /* why gathering stopped at a request: a bad one, or no mbuf */
+	uint64_t copied;  /* bit i: packet i is a copy of its slot, which is pending */
+	uint64_t fetched; /* bit i: packet i is a copy of its slot, which is not */
+	uint64_t runs;	  /* of those, bit i: a run starts here; slot[i] is its first one's */
+	int error;	  /* why gathering stopped at a request: a bad one, or no mbuf */
 };
 
 struct send {
@@ -191,29 +193,53 @@ make_packet(const struct send *x, const struct sl_pktring_frame *f, struct batch
 	return ret;
 }
 
-/* Whole frames within the MTU, to be lent: nothing about them needs a second look. */
+/* A run of requests of one kind: those up to `small` bytes are copied, longer ones are lent. */
+static uint16_t
+gather_run(const struct send *x, struct batch *b, struct sl_pktring_lend *want, uint32_t small,
+	uint16_t room)
+{
+	uint32_t most = want->most;
+	uint16_t n = 0;
+
+	if (small >= HEADER_LEN) {
+		want->least = HEADER_LEN;
+		want->most = RTE_MIN(most, small);
+		n = sl_pktring_mbuf_fetch(
+			x->ring, want, &b->m[b->n], &b->len[b->n], room, &b->slot[b->n]);
+		b->fetched |= (RTE_BIT64(n) - 1) << b->n;
+		b->runs |= RTE_BIT64(b->n);
+	}
+	if (n == 0 && x->dest.port->lend) {
+		want->least = RTE_MAX(small + 1, (uint32_t)HEADER_LEN);
+		want->most = most;
+		n = sl_pktring_mbuf_lend(x->ring, want, &b->m[b->n], &b->len[b->n], room);
+	}
+	want->most = most;
+	return n;
+}
+
+/* Whole frames within the MTU: nothing about them needs a second look. */
 static void
 gather_plain(const struct send *x, struct batch *b)
 {
-	struct sl_pktring_lend want = {.least = HEADER_LEN,
-		.most = sl_load_relaxed(&x->dest.port->mtu) + HEADER_LEN,
+	struct sl_pktring_lend want = {.most = sl_load_relaxed(&x->dest.port->mtu) + HEADER_LEN,
 		.worker = x->lcore,
 		.port = RTE_MBUF_PORT_INVALID};
 	struct sl_psock *s = x->s;
 	uint16_t n, room;
 
-	if (s->type == SOCK_DGRAM || !x->dest.port->lend)
+	if (s->type == SOCK_DGRAM)
 		return;
-	while (b->n < TX_BURST && have_spare(s)) {
+	while (b->n < TX_BURST && sl_pktring_tx_requested(x->ring) && have_spare(s)) {
 		room = RTE_MIN((uint16_t)(TX_BURST - b->n), s->spares);
 		memcpy(&b->m[b->n], &s->spare[s->spares - room], room * sizeof(b->m[0]));
-		n = sl_pktring_mbuf_lend(x->ring, &want, &b->m[b->n], &b->len[b->n], room);
+		n = gather_run(x, b, &want, x->dest.port->small, room);
 		/* Those that were not taken move to where the taken ones were. */
 		s->spares -= n;
 		memcpy(&s->spare[s->spares - (room - n)], &b->m[b->n + n],
 			(size_t)(room - n) * sizeof(b->m[0]));
 		b->n += n;
-		if (n < room)
+		if (n == 0)
 			return;
 	}
 }
@@ -236,6 +262,8 @@ gather(const struct send *x, struct batch *b)
 
 	b->n = 0;
 	b->copied = 0;
+	b->fetched = 0;
+	b->runs = 0;
 	b->error = 0;
 	for (;;) {
 		gather_plain(x, b);
@@ -273,17 +301,32 @@ unsend(const struct send *x, struct batch *b, uint16_t sent)
 		}
 		if (body != NULL) {
 			sl_pktring_mbuf_cancel(x->ring, body, x->lcore);
-		} else {
-			rte_pktmbuf_free(m);
-			sl_pktring_tx_untake(x->ring, x->lcore);
+			continue;
 		}
+		rte_pktmbuf_free(m);
+		if (b->fetched >> (i - 1) & 1)
+			sl_pktring_tx_back(x->ring);
+		else
+			sl_pktring_tx_untake(x->ring, x->lcore);
 	}
 }
 
-/* Copies give their slots back at once. */
+/* Copies give their slots back at once: runs of them where they are small. */
 static void
 complete_copies(const struct send *x, const struct batch *b, uint16_t sent)
 {
+	uint64_t left = b->fetched & (RTE_BIT64(sent) - 1);
+
+	while (left != 0) {
+		uint32_t at = (uint32_t)__builtin_ctzll(left);
+		uint64_t ends = ~(left >> at) | (b->runs >> at & ~UINT64_C(1));
+		uint32_t n = (uint32_t)__builtin_ctzll(ends);
+
+		sl_pktring_tx_give(x->ring, b->slot[at], n);
+		left &= ~((RTE_BIT64(n) - 1) << at);
+	}
+	if (b->copied == 0)
+		return;
 	for (uint16_t i = 0; i < sent; i++)
 		if (b->copied >> i & 1)
 			sl_pktring_tx_complete(x->ring, b->slot[i], x->lcore);
@@ -301,8 +344,7 @@ transmit(struct send *x, struct batch *b)
 	sent = psock_tx_burst(&x->dest, x->worker, b->m, b->n);
 	for (uint16_t i = 0; i < sent; i++)
 		bytes += b->len[i];
-	if (b->copied != 0)
-		complete_copies(x, b, sent);
+	complete_copies(x, b, sent);
 	x->total += bytes;
 	s->tx_bytes += bytes;
 	s->tx_packets += sent;

@@ -310,7 +310,10 @@ main(void)
 {
 	help_init("load");
 	net_open(NULL, SL_PSOCK_LEND_AUTO);
-	SL_TEST_RUN(two_senders_one_ring);
+	SL_TEST_RUN(two_senders_one_ring); /* copied */
+	net_close();
+	net_open(NULL, SL_PSOCK_LEND_ALWAYS);
+	SL_TEST_RUN(two_senders_one_ring); /* lent */
 	SL_TEST_RUN(rings_remade_in_flight);
 	SL_TEST_RUN(everything_at_once);
 	net_close();

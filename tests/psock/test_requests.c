@@ -435,5 +435,11 @@ main(void)
 	SL_TEST_RUN(library_plain_sends);
 	SL_TEST_RUN(kernel_plain_sends);
 	net_close();
+	net_open(help_progress, SL_PSOCK_LEND_ALWAYS);
+	SL_TEST_RUN(library_try_all); /* the short ones lent, too */
+	net_close();
+	net_open(help_progress, SL_PSOCK_LEND_NEVER);
+	SL_TEST_RUN(library_try_all);
+	net_close();
 	return help_end();
 }
