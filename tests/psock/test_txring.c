@@ -134,6 +134,47 @@ blocking_send_is_bounded(void)
 	ring_end(&r);
 }
 
+static struct ring *refilled;
+
+/* A slot comes back, and is a request again at once: there is always something pending. */
+static void
+refill_progress(void *arg, uint16_t worker)
+{
+	static uint32_t next;
+	struct rte_mbuf *m[1];
+
+	(void)arg;
+	(void)worker;
+	if (take(m, 1) != 1)
+		return;
+	rte_pktmbuf_free(m[0]);
+	CHECK_EQ(status(refilled, next), TP_STATUS_AVAILABLE);
+	request(refilled, next, 60, 1);
+	next = (next + 1) % FRAMES;
+}
+
+/* The limit is the call's, not that of each wait: else this one would never return. */
+static void
+one_limit_for_all_waits(void)
+{
+	struct timeval tv = {.tv_usec = 5000};
+	struct ring r;
+
+	net_close();
+	net_open(refill_progress, SL_PSOCK_LEND_ALWAYS);
+	r = ring_open(SOCK_RAW, TPACKET_V2);
+	refilled = &r;
+	REQUIRE(sl_psock_setsockopt(r.s, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv), NONE) == 0);
+	for (uint32_t i = 0; i < FRAMES; i++)
+		request(&r, i, 60, 1);
+	CHECK_EQ(sock_kick(r.s, 0), -ETIMEDOUT);
+	CHECK(r.s->tx_packets > FRAMES);
+	drain();
+	ring_end(&r);
+	net_close();
+	net_open(NULL, SL_PSOCK_LEND_ALWAYS);
+}
+
 static void
 port_full_keeps_requests(void)
 {
@@ -453,6 +494,7 @@ main(void)
 	SL_TEST_RUN(dontwait_lends_and_returns);
 	SL_TEST_RUN(blocking_send_completes_itself);
 	SL_TEST_RUN(blocking_send_is_bounded);
+	SL_TEST_RUN(one_limit_for_all_waits);
 	SL_TEST_RUN(port_full_keeps_requests);
 	SL_TEST_RUN(copies_complete_at_once);
 	SL_TEST_RUN(short_frames_are_copied);
