@@ -100,6 +100,8 @@ walk_ipv6(struct walk *w)
 			return -EINVAL;
 		proto = w->head[w->at];
 		w->at += 8 + w->head[w->at + 1] * 8u;
+		if (!there(w, 0))
+			return -EINVAL; /* ends behind the packet, or behind what is seen of it */
 	}
 	return -EINVAL;
 }
