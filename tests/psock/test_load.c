@@ -118,7 +118,7 @@ static void
 two_senders_one_ring(void)
 {
 	const char *frames = getenv("SL_STRESS_FRAMES");
-	struct traffic t = {.frames = frames != NULL ? strtoull(frames, NULL, 0) : 100000};
+	struct traffic t = {.frames = frames != NULL ? strtoull(frames, NULL, 0) : 60000};
 	struct worker w[4];
 
 	if (UNDER_TSAN)
