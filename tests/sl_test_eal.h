@@ -44,7 +44,8 @@ test_eal_remove(void)
  * Start EAL; call once.
  *
  * @param name   of the program, or its path: begins the file prefix
- * @param more   further arguments, one space between two: "-l 0 --vdev=net_null0"; lcores are among them
+ * @param more   further arguments: "-l 0 --vdev=net_null0"; lcores are among them. --telemetry, if
+ *               there is to be any.
  * @return       as rte_eal_init. What it made is removed at exit.
  */
 static inline int
@@ -58,7 +59,8 @@ test_eal_start(const char *name, const char *more)
 
 	snprintf(prefix, sizeof(prefix), "--file-prefix=%s-%d", slash != NULL ? slash + 1 : name,
 		(int)getpid());
-	snprintf(text, sizeof(text), "test --no-huge -m 256 --no-pci --no-telemetry %s", more);
+	snprintf(text, sizeof(text), "test --no-huge -m 256 --no-pci %s %s",
+		strstr(more, "--telemetry") != NULL ? "" : "--no-telemetry", more);
 	for (char *word = strtok_r(text, " ", &save); word != NULL && n < TEST_EAL_ARGS_MAX - 2;
 		word = strtok_r(NULL, " ", &save))
 		args[n++] = word;

@@ -63,22 +63,23 @@ geometry(void)
 	tx.req.tp_frame_nr = tx.req.tp_block_size / size;
 }
 
-/* Fill up to BURST free slots. */
+/* Fill up to BURST free slots. The ring is one block. */
 static uint32_t
 fill(struct ring *r)
 {
+	const uint32_t size = tx.req.tp_frame_size, len = tx.len;
+	const bool in_place = tx.in_place;
+	uint8_t *slot = r->addr + (size_t)r->next * size;
+	uint8_t *end = r->addr + (size_t)tx.req.tp_frame_nr * size;
 	uint32_t n = 0;
 
-	for (; n < BURST; n++) {
-		uint8_t *slot = r->addr + (size_t)r->next * tx.req.tp_frame_size;
-
-		if (!sl_pktring_is_available(VERSION, slot))
-			break;
-		if (!tx.in_place)
-			memcpy(slot + sl_pktring_data(VERSION), frame, tx.len);
-		sl_pktring_request(VERSION, slot, tx.len);
-		r->next = r->next + 1 < tx.req.tp_frame_nr ? r->next + 1 : 0;
+	for (; n < BURST && sl_pktring_is_available(VERSION, slot); n++) {
+		if (!in_place)
+			memcpy(slot + sl_pktring_data(VERSION), frame, len);
+		sl_pktring_request(VERSION, slot, len);
+		slot = slot + size < end ? slot + size : r->addr;
 	}
+	r->next = (uint32_t)((size_t)(slot - r->addr) / size);
 	return n;
 }
 

@@ -242,6 +242,28 @@ sl_client_info(const struct sl_client *c, struct sl_client_info *info)
 	*info = c->info;
 }
 
+static struct sl_client_ring
+describe(const struct ring *r)
+{
+	return (struct sl_client_ring){.addr = r->addr,
+		.bytes = r->bytes,
+		.block_size = r->block_size,
+		.frame_size = r->frame_size,
+		.frames = r->frames};
+}
+
+void
+sl_client_tx_ring(const struct sl_client *c, struct sl_client_ring *ring)
+{
+	*ring = describe(&c->tx);
+}
+
+void
+sl_client_rx_ring(const struct sl_client *c, struct sl_client_ring *ring)
+{
+	*ring = describe(&c->rx);
+}
+
 uint8_t *
 sl_client_tx_next(struct sl_client *c)
 {

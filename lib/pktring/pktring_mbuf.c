@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <rte_lcore.h>
+#include <rte_memcpy.h>
 
 #include "pktring_priv.h"
 #include "sl_pktring_mbuf.h"
@@ -152,6 +153,129 @@ sl_pktring_mbuf_lend(struct sl_pktring_tx *ring, const struct sl_pktring_lend *w
 		return lend(TPACKET_V2, ring, want, m, len, n);
 	default:
 		return lend(TPACKET_V3, ring, want, m, len, n);
+	}
+}
+
+/* What rte_pktmbuf_reset does to a raw mbuf, each field once, and two lengths. */
+static inline void
+reset_raw(struct rte_mbuf *m, uint64_t rearm, uint32_t len)
+{
+	memcpy(&m->rearm_data, &rearm, sizeof(rearm));
+	m->ol_flags = 0;
+	m->packet_type = 0;
+	m->pkt_len = len;
+	m->data_len = (uint16_t)len;
+	m->vlan_tci = 0;
+	m->vlan_tci_outer = 0;
+	m->tx_offload = 0;
+}
+
+/* The eight bytes that start a fresh mbuf: headroom, one reference, one segment, port. */
+static uint64_t
+rearm_of(uint16_t port)
+{
+	const uint16_t word[] = {RTE_PKTMBUF_HEADROOM, 1, 1, port};
+	uint64_t rearm;
+
+	_Static_assert(
+		offsetof(struct rte_mbuf, refcnt) == offsetof(struct rte_mbuf, data_off) + 2 &&
+			offsetof(struct rte_mbuf, nb_segs) ==
+				offsetof(struct rte_mbuf, data_off) + 4 &&
+			offsetof(struct rte_mbuf, port) == offsetof(struct rte_mbuf, data_off) + 6,
+		"the words that rearm_data names");
+	memcpy(&rearm, word, sizeof(rearm));
+	return rearm;
+}
+
+#define LINE 64u
+
+/* Whole lines up to `lines` bytes, where there is room for them on both sides: what is behind the
+ * packet is the client's, and is not sent. */
+static inline void
+copy_small(uint8_t *to, const uint8_t *from, uint32_t len, uint32_t lines)
+{
+	if (SL_UNLIKELY(len > lines)) {
+		memcpy(to, from, len);
+		return;
+	}
+	rte_mov64(to, from);
+	if (len > LINE)
+		rte_mov64(to + LINE, from + LINE);
+}
+
+/* What stays the same from slot to slot. */
+struct fetching {
+	uint32_t data, least, range, lines;
+	uint64_t rearm;
+};
+
+/* Slots that follow each other without the ring's end between them. */
+static inline uint16_t
+fetch_run(int version, const struct fetching *f, const struct tx_record *record,
+	struct rte_mbuf *const *m, uint32_t *len, uint16_t n)
+{
+	uint16_t got = 0;
+
+	for (; got < n; got++, record++) {
+		struct rte_mbuf *to = m[got];
+		uint32_t bytes;
+
+		if (!is_plain(version, record->slot, &bytes) || bytes - f->least > f->range)
+			break;
+		/* Or a lap of the ring would find it again. */
+		sl_pktring_status_set(version, record->slot, TP_STATUS_SENDING);
+		copy_small((uint8_t *)to->buf_addr + RTE_PKTMBUF_HEADROOM, record->slot + f->data,
+			bytes, f->lines);
+		reset_raw(to, f->rearm, bytes);
+		len[got] = bytes;
+	}
+	return got;
+}
+
+static inline uint16_t
+fetch(int version, struct sl_pktring_tx *ring, const struct sl_pktring_lend *want,
+	struct rte_mbuf *const *m, uint32_t *len, uint16_t n)
+{
+	uint32_t data = sl_pktring_data(version), room = ring->geo.frame_size - data;
+	uint32_t head = ring->head, to_end = ring->geo.frame_nr - head;
+	struct fetching f = {.data = data,
+		.least = want->least,
+		.range = RTE_MIN(want->most, room) - want->least,
+		.rearm = rearm_of(want->port)};
+	uint16_t first = (uint16_t)RTE_MIN((uint32_t)n, to_end), got;
+
+	if (room >= 2 * LINE && m[0]->buf_len >= RTE_PKTMBUF_HEADROOM + 2 * LINE)
+		f.lines = 2 * LINE;
+	got = fetch_run(version, &f, &ring->record[head], m, len, first);
+	head += got;
+	if (head == ring->geo.frame_nr) {
+		head = 0;
+		if (got < n)
+			head = fetch_run(version, &f, ring->record, m + got, len + got, n - got);
+		got += (uint16_t)head;
+	}
+	sl_store_relaxed(&ring->head, head);
+	return got;
+}
+
+uint16_t
+sl_pktring_mbuf_fetch(struct sl_pktring_tx *ring, const struct sl_pktring_lend *want,
+	struct rte_mbuf *const *m, uint32_t *len, uint16_t n, uint32_t *first)
+{
+	uint32_t room = ring->geo.frame_size - sl_pktring_data(ring->geo.version);
+
+	*first = ring->head;
+	if (ring->conf.has_off || ring->conf.vnet_size != 0 || n == 0)
+		return 0;
+	if (RTE_MIN(want->most, room) < want->least)
+		return 0;
+	switch (ring->geo.version) {
+	case TPACKET_V1:
+		return fetch(TPACKET_V1, ring, want, m, len, n);
+	case TPACKET_V2:
+		return fetch(TPACKET_V2, ring, want, m, len, n);
+	default:
+		return fetch(TPACKET_V3, ring, want, m, len, n);
 	}
 }
 

@@ -214,10 +214,65 @@ sl_pktring_tx_take(struct sl_pktring_tx *ring, uint32_t worker)
 }
 
 void
-sl_pktring_tx_untake(struct sl_pktring_tx *ring, uint32_t worker)
+sl_pktring_tx_back(struct sl_pktring_tx *ring)
 {
 	sl_store_relaxed(&ring->head, (ring->head > 0 ? ring->head : ring->geo.frame_nr) - 1);
 	head_status(ring, TP_STATUS_SEND_REQUEST);
+}
+
+static inline void
+give_run(int version, const struct tx_record *record, uint32_t n)
+{
+	for (; n > 0; n--, record++)
+		sl_pktring_status_set(version, record->slot, TP_STATUS_AVAILABLE); /* PR2 */
+}
+
+static void
+give_stamped(int version, const struct tx_record *record, uint32_t n)
+{
+	for (; n > 0; n--, record++) {
+		pktring_stamp_now(version, record->slot);
+		sl_pktring_status_set(version, record->slot,
+			TP_STATUS_AVAILABLE | TP_STATUS_TS_SOFTWARE); /* PR2 */
+	}
+}
+
+/* One body for three versions, each with its own as a constant; in two parts where the ring's end
+ * is between. */
+static inline void
+give(int version, const struct sl_pktring_tx *ring, uint32_t first, uint32_t n)
+{
+	uint32_t part = RTE_MIN(n, ring->geo.frame_nr - first);
+
+	if (SL_UNLIKELY(sl_load_relaxed(&ring->conf.timestamp))) {
+		give_stamped(version, &ring->record[first], part);
+		give_stamped(version, ring->record, n - part);
+	} else {
+		give_run(version, &ring->record[first], part);
+		give_run(version, ring->record, n - part);
+	}
+}
+
+void
+sl_pktring_tx_give(struct sl_pktring_tx *ring, uint32_t first, uint32_t n)
+{
+	switch (ring->geo.version) {
+	case TPACKET_V1:
+		give(TPACKET_V1, ring, first, n);
+		break;
+	case TPACKET_V2:
+		give(TPACKET_V2, ring, first, n);
+		break;
+	default:
+		give(TPACKET_V3, ring, first, n);
+		break;
+	}
+}
+
+void
+sl_pktring_tx_untake(struct sl_pktring_tx *ring, uint32_t worker)
+{
+	sl_pktring_tx_back(ring);
 	sl_lcount_give(ring->pending, worker, 1);
 }
 
@@ -253,6 +308,13 @@ uint32_t
 sl_pktring_tx_pending(const struct sl_pktring_tx *ring)
 {
 	return sl_lcount_sum(ring->pending);
+}
+
+bool
+sl_pktring_tx_requested(const struct sl_pktring_tx *ring)
+{
+	/* PR1, though nothing is read here but the word. */
+	return sl_pktring_status(ring->geo.version, head_slot(ring)) == TP_STATUS_SEND_REQUEST;
 }
 
 bool

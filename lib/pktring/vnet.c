@@ -100,6 +100,8 @@ walk_ipv6(struct walk *w)
 			return -EINVAL;
 		proto = w->head[w->at];
 		w->at += 8 + w->head[w->at + 1] * 8u;
+		if (!there(w, 0))
+			return -EINVAL; /* ends behind the packet, or behind what is seen of it */
 	}
 	return -EINVAL;
 }
@@ -177,14 +179,19 @@ check_csum(const struct virtio_net_hdr *h, uint32_t len, uint32_t l4_min, uint32
 	return 0;
 }
 
+static bool
+is_tcp(const struct sl_vnet *v)
+{
+	return v->gso == SL_VNET_GSO_TCP4 || v->gso == SL_VNET_GSO_TCP6;
+}
+
 /* Do the packet's own headers say what the segmentation type says? */
 static bool
 gso_fits_headers(const struct sl_vnet *v)
 {
-	bool tcp = v->gso == SL_VNET_GSO_TCP4 || v->gso == SL_VNET_GSO_TCP6;
 	bool any_family = v->gso == SL_VNET_GSO_UFO || v->gso == SL_VNET_GSO_UDP_L4;
 
-	if (v->l3_len == 0 || v->proto != (tcp ? IPPROTO_TCP : IPPROTO_UDP))
+	if (v->l3_len == 0 || v->proto != (is_tcp(v) ? IPPROTO_TCP : IPPROTO_UDP))
 		return false;
 	return any_family || v->v6 == (v->gso == SL_VNET_GSO_TCP6);
 }
@@ -193,7 +200,7 @@ static int
 check_gso(const struct virtio_net_hdr *h, uint32_t len, struct sl_vnet *v)
 {
 	uint32_t front = v->csum ? (uint32_t)v->csum_start : (uint32_t)v->l2_len + v->l3_len;
-	bool tcp = v->gso == SL_VNET_GSO_TCP4 || v->gso == SL_VNET_GSO_TCP6;
+	bool tcp = is_tcp(v);
 
 	if (h->gso_size == 0 || h->gso_size == BY_FRAGMENTS)
 		return -EINVAL;
@@ -250,6 +257,106 @@ sl_vnet_complete(uint8_t *packet, uint32_t len, const struct sl_vnet *v)
 	if (sum == 0)
 		sum = 0xffff; /* 0 would say "no checksum" in UDP; elsewhere the two are equal */
 	memcpy(packet + v->csum_start + v->csum_offset, &sum, sizeof(sum));
+}
+
+int
+sl_vnet_cut(const struct sl_vnet *v, const uint8_t *head, uint32_t len, struct sl_vnet_cut *cut)
+{
+	uint32_t l4 = (uint32_t)v->l2_len + v->l3_len, front = l4 + v->l4_len;
+	uint16_t offset = is_tcp(v) ? TCP_CSUM_OFFSET : UDP_CSUM_OFFSET;
+	uint32_t l4_min = is_tcp(v) ? sizeof(struct rte_tcp_hdr) : sizeof(struct rte_udp_hdr);
+
+	if (v->gso == SL_VNET_GSO_UFO || !gso_fits_headers(v) || v->l4_len < l4_min)
+		return -EINVAL;
+	if (front > len || front > SL_VNET_HEAD)
+		return -EINVAL;
+	if (v->csum && (v->csum_start != l4 || v->csum_offset != offset))
+		return -EINVAL;
+	cut->v = *v;
+	cut->v.csum = true;
+	cut->v.csum_start = (uint16_t)l4;
+	cut->v.csum_offset = offset;
+	cut->front_len = front;
+	cut->payload = len - front;
+	cut->segments = RTE_MAX((cut->payload + v->gso_size - 1) / v->gso_size, 1u);
+	memcpy(cut->front, head, front);
+	return 0;
+}
+
+uint32_t
+sl_vnet_cut_payload(const struct sl_vnet_cut *cut, uint32_t i)
+{
+	uint32_t at = i * cut->v.gso_size;
+
+	return RTE_MIN(cut->payload - at, (uint32_t)cut->v.gso_size);
+}
+
+static void
+put_be16(uint8_t *p, uint32_t value)
+{
+	p[0] = (uint8_t)(value >> 8);
+	p[1] = (uint8_t)value;
+}
+
+static void
+put_be32(uint8_t *p, uint32_t value)
+{
+	put_be16(p, value >> 16);
+	put_be16(p + 2, value);
+}
+
+/* Length of the packet from here on, identification, checksum. */
+static void
+cut_network(const struct sl_vnet *v, uint32_t i, uint8_t *ip, uint32_t len)
+{
+	uint16_t sum;
+
+	if (v->v6) {
+		put_be16(ip + 4, len - (uint32_t)sizeof(struct rte_ipv6_hdr));
+		return;
+	}
+	put_be16(ip + 2, len);
+	put_be16(ip + 4, (uint32_t)be16_at(ip + 4) + i);
+	memset(ip + 10, 0, 2);
+	sum = (uint16_t)~rte_raw_cksum(ip, v->l3_len);
+	memcpy(ip + 10, &sum, sizeof(sum));
+}
+
+/* The pseudo header's sum, folded, in network order. */
+static uint16_t
+pseudo_sum(const struct sl_vnet *v, const uint8_t *ip, uint32_t l4_len)
+{
+	uint32_t sum = v->v6 ? rte_raw_cksum(ip + 8, 32) : rte_raw_cksum(ip + 12, 8);
+
+	sum += rte_cpu_to_be_16(v->proto);
+	sum += rte_cpu_to_be_16((uint16_t)l4_len);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)((sum & 0xffff) + (sum >> 16));
+}
+
+void
+sl_vnet_cut_front(const struct sl_vnet_cut *cut, uint32_t i, uint8_t *front)
+{
+	const struct sl_vnet *v = &cut->v;
+	uint32_t payload = sl_vnet_cut_payload(cut, i);
+	uint8_t *ip = front + v->l2_len, *l4 = front + v->csum_start;
+	uint16_t sum;
+
+	memcpy(front, cut->front, cut->front_len);
+	cut_network(v, i, ip, (uint32_t)v->l3_len + v->l4_len + payload);
+	if (is_tcp(v)) {
+		uint32_t seq = (uint32_t)be16_at(l4 + 4) << 16 | be16_at(l4 + 6);
+
+		put_be32(l4 + 4, seq + i * v->gso_size);
+		if (i + 1 < cut->segments)
+			l4[13] &= (uint8_t) ~(RTE_TCP_FIN_FLAG | RTE_TCP_PSH_FLAG);
+		if (i > 0)
+			l4[13] &= (uint8_t)~RTE_TCP_CWR_FLAG;
+	} else {
+		put_be16(l4 + 4, v->l4_len + payload);
+	}
+	sum = pseudo_sum(v, ip, v->l4_len + payload);
+	memcpy(l4 + v->csum_offset, &sum, sizeof(sum));
 }
 
 void

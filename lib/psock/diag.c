@@ -64,6 +64,8 @@ add_counters(struct rte_tel_data *d, struct sl_psock *s)
 	sl_tel_dict_u64(d, "tx_packets", sl_load_relaxed(&s->tx_packets));
 	sl_tel_dict_u64(d, "tx_bytes", sl_load_relaxed(&s->tx_bytes));
 	sl_tel_dict_u64(d, "tx_bad", sl_load_relaxed(&s->tx_bad));
+	sl_tel_dict_u64(d, "tx_segments", sl_load_relaxed(&s->tx_segments));
+	sl_tel_dict_u64(d, "tx_dropped", sl_load_relaxed(&s->tx_dropped));
 	if (s->tx != NULL)
 		sl_tel_dict_u64(d, "tx_pending", sl_pktring_tx_pending(s->tx));
 }

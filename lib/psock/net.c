@@ -12,6 +12,8 @@
 #include "sl_errno.h"
 
 #define WORKERS_MAX 1024u
+/* Up to here a copy costs less than lending a slot does; doc/psock.md has the measurement. */
+#define SMALL_MOST 256u
 
 static int
 net_alloc(struct sl_psock_net *net)
@@ -283,8 +285,19 @@ may_lend(const struct sl_psock_port_conf *conf)
 	}
 }
 
+/* Frames up to this length are copied: what fits an mbuf, if slots cannot be lent. */
+static uint32_t
+small_of(const struct psock_port *port, struct rte_mempool *pool)
+{
+	uint32_t room = (uint32_t)rte_pktmbuf_data_room_size(pool) - RTE_PKTMBUF_HEADROOM;
+
+	if (port->conf.lend == SL_PSOCK_LEND_ALWAYS)
+		return 0;
+	return port->lend ? RTE_MIN(room, SMALL_MOST) : room;
+}
+
 static int
-port_fill(struct psock_port *port, const struct sl_psock_port_conf *conf)
+port_fill(struct psock_port *port, const struct sl_psock_port_conf *conf, struct rte_mempool *pool)
 {
 	struct rte_eth_link link = {0};
 	struct rte_eth_dev_info info;
@@ -304,6 +317,7 @@ port_fill(struct psock_port *port, const struct sl_psock_port_conf *conf)
 		return ret;
 	port->conf = *conf;
 	port->lend = may_lend(conf);
+	port->small = small_of(port, pool);
 	port->mtu = mtu;
 	/* A port that cannot say is up: its driver has no link to lose. */
 	port->up = rte_eth_link_get_nowait(conf->port_id, &link) != 0 ||
@@ -324,7 +338,7 @@ sl_psock_port_add(struct sl_psock_net *net, const struct sl_psock_port_conf *con
 	if (conf->port_id >= SL_PSOCK_PORTS_MAX)
 		return -ENOSPC;
 	pthread_mutex_lock(&net->lock);
-	ret = port->used ? -EEXIST : port_fill(port, conf);
+	ret = port->used ? -EEXIST : port_fill(port, conf, net->conf.pool);
 	if (ret == 0) {
 		sl_store_release(&port->used, true); /* PS2 */
 		ret = psock_rehook_locked(net, conf->port_id + 1);

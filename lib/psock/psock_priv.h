@@ -51,6 +51,7 @@ struct psock_port {
 	bool used;			/* (a) PS2 */
 	bool up;			/* (a) relaxed */
 	bool lend;			/* (c) */
+	uint32_t small;			/* (c) frames up to this many bytes are copied all the same */
 	struct sl_psock_port_conf conf; /* (c) */
 	struct psock_table *table;	/* (a) PS1; written under net->lock */
 	uint32_t mtu;			/* (a) relaxed */
@@ -95,6 +96,16 @@ struct psock_stats {
 	uint64_t packets, drops;
 };
 
+/* A packet that is sent in segments that are made here. */
+struct psock_cut {
+	struct rte_mbuf *whole; /* a private copy; NULL: there is none */
+	struct psock_port *port;
+	uint32_t slot, len; /* of a ring's request */
+	uint32_t next;	    /* segment to be sent next */
+	uint32_t shown;	    /* segments that other sockets have seen */
+	struct sl_vnet_cut cut;
+};
+
 struct sl_psock {
 	struct sl_psock_net *net;   /* (c) */
 	int type;		    /* (c) */
@@ -122,6 +133,7 @@ struct sl_psock {
 	struct psock_fanout *group;  /* (l) net->lock */
 
 	struct sl_pktring_rx *rx; /* changed while unhooked only */
+	struct psock_dead *dead;  /* there is one when there is a transmit ring; for close */
 	struct sl_udpq *queue;	  /* (c) */
 	struct psock_stats stats, taken;
 
@@ -129,8 +141,10 @@ struct sl_psock {
 	struct sl_pktring_tx *tx;	  /* (l) tx_lock; PS5 */
 	struct rte_mbuf *spare[TX_BURST]; /* (l) tx_lock: allocated ahead, in bulk */
 	uint16_t spares;
-	uint16_t shown; /* requests at the head that other sockets have seen already */
+	uint16_t shown;	      /* requests at the head that other sockets have seen already */
+	struct psock_cut cut; /* (l) tx_lock: what a full port has left of a request */
 	uint64_t tx_packets, tx_bytes, tx_bad; /* (l) tx_lock, read by telemetry */
+	uint64_t tx_segments, tx_dropped;      /* (a) relaxed: made here, and lost of those */
 };
 
 /* net.c */
@@ -203,7 +217,7 @@ int psock_ring_set(struct sl_psock *s, enum sl_pktring_dir dir, const void *valu
 void psock_ring_close(struct sl_psock *s);
 void psock_tx_conf(const struct sl_psock *s, struct sl_pktring_tx_conf *conf);
 
-/* send.c, txring.c */
+/* send.c, offload.c, txring.c */
 struct psock_dest {
 	struct psock_port *port;
 	uint16_t proto;
@@ -215,7 +229,13 @@ int psock_dest(struct sl_psock *s, const struct msghdr *msg, struct psock_dest *
 uint32_t psock_tx_cap(const struct sl_psock *s, const struct psock_dest *dest);
 bool psock_longer_than_mtu(const struct sl_psock *s, const struct psock_dest *dest, uint32_t len,
 	const uint8_t *front);
-int psock_offload(const struct psock_dest *dest, struct rte_mbuf *m, const uint8_t *vnet);
+/** Do what a vnet header asks for, or have the port do it. 1: m is to be cut, as *cut says. */
+int psock_offload(const struct psock_dest *dest, struct rte_mbuf *m, const uint8_t *vnet,
+	struct sl_vnet_cut *cut);
+/** Send a burst of segments; how many went, 0 when the port is full. -ENOBUFS. `whole` is NULL
+ * after the last. */
+int psock_cut_send(struct sl_psock *s, struct psock_cut *c, uint16_t worker);
+void psock_cut_end(struct sl_psock *s, struct psock_cut *c);
 /** Put a link header in front (SOCK_DGRAM). -EINVAL, -ENOBUFS. */
 int psock_header(const struct psock_dest *dest, uint8_t *header);
 uint16_t psock_tx_burst(

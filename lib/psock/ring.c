@@ -77,9 +77,11 @@ purge_queue(struct sl_psock *s)
 	}
 }
 
+/* What the sender holds between calls. */
 static void
 free_spares(struct sl_psock *s)
 {
+	psock_cut_end(s, &s->cut);
 	if (s->spares > 0)
 		rte_mempool_put_bulk(s->net->conf.pool, (void **)s->spare, s->spares);
 	s->spares = 0;
@@ -115,7 +117,12 @@ set_tx(struct sl_psock *s, const struct sl_pktring_geo *geo)
 	int ret = 0;
 
 	psock_tx_conf(s, &conf);
-	if (geo->bytes > 0)
+	/* What a close in flight needs is got now, when want of memory can still be told. */
+	if (geo->bytes > 0 && s->dead == NULL) {
+		s->dead = malloc(sizeof(*s->dead));
+		ret = s->dead != NULL ? 0 : -ENOMEM;
+	}
+	if (ret == 0 && geo->bytes > 0)
 		ret = sl_pktring_tx_create(geo, &conf, RTE_MAX_LCORE, &next);
 	if (ret == 0)
 		ret = swap_tx(s, next);
@@ -177,24 +184,17 @@ psock_ring_set(struct sl_psock *s, enum sl_pktring_dir dir, const void *value, s
 void
 psock_ring_close(struct sl_psock *s)
 {
-	struct psock_dead *dead;
-
 	free_spares(s);
 	sl_pktring_rx_destroy(s->rx);
 	psock_reap_locked(s->net);
-	if (sl_pktring_tx_destroy(s->tx) == 0)
+	if (sl_pktring_tx_destroy(s->tx) == 0) {
+		free(s->dead);
 		return;
-	/* In flight. Reaped by later control calls. */
-	dead = malloc(sizeof(*dead));
-	while (dead == NULL && sl_pktring_tx_destroy(s->tx) != 0) {
-		sched_yield(); /* no memory to remember it by: wait for it */
-		dead = malloc(sizeof(*dead));
 	}
-	if (dead == NULL)
-		return;
-	dead->ring = s->tx;
-	dead->next = s->net->dead;
-	s->net->dead = dead;
+	/* In flight. Reaped by later control calls. */
+	s->dead->ring = s->tx;
+	s->dead->next = s->net->dead;
+	s->net->dead = s->dead;
 }
 
 static int

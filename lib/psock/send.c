@@ -2,12 +2,7 @@
  * Copyright (c) 2026 The Sluice developers
  */
 #include <errno.h>
-#include <netinet/in.h>
 #include <string.h>
-
-#include <rte_ip.h>
-#include <rte_tcp.h>
-#include <rte_udp.h>
 
 #include "psock_priv.h"
 
@@ -58,6 +53,54 @@ dest_ll(struct sl_psock *s, const struct msghdr *msg, struct psock_dest *dest)
 	return 0;
 }
 
+/* Linux's recording flags of SO_TIMESTAMPING, as a mask */
+#define STAMP_RECORD (1 << 0 | 1 << 1 | 1 << 8 | 1 << 9)
+
+/* A control message of SOL_SOCKET: those that every socket knows are taken, and mean nothing here.
+ */
+static int
+check_cmsg(const struct cmsghdr *c)
+{
+	uint32_t value;
+
+	switch (c->cmsg_type) {
+	case SCM_RIGHTS:
+	case SCM_CREDENTIALS:
+		return 0;
+	case SO_MARK:
+		return c->cmsg_len == CMSG_LEN(sizeof(value)) ? 0 : -EINVAL;
+	case SO_TIMESTAMPING:
+		if (c->cmsg_len != CMSG_LEN(sizeof(value)))
+			return -EINVAL;
+		memcpy(&value, CMSG_DATA(c), sizeof(value));
+		return value & ~(uint32_t)STAMP_RECORD ? -EINVAL : 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+static int
+check_control(const struct msghdr *msg)
+{
+	const uint8_t *end = (const uint8_t *)msg->msg_control + msg->msg_controllen;
+	const struct cmsghdr *c = msg->msg_control != NULL ? CMSG_FIRSTHDR(msg) : NULL;
+	int ret = 0;
+
+	while (c != NULL && ret == 0) {
+		size_t left = (size_t)(end - (const uint8_t *)c);
+
+		if (c->cmsg_len < sizeof(*c) || c->cmsg_len > left)
+			return -EINVAL;
+		if (c->cmsg_level == SOL_SOCKET)
+			ret = check_cmsg(c);
+		c = CMSG_ALIGN(c->cmsg_len) + sizeof(*c) > left
+			    ? NULL
+			    : (const struct cmsghdr *)((const uint8_t *)c +
+						       CMSG_ALIGN(c->cmsg_len));
+	}
+	return ret;
+}
+
 int
 psock_dest(struct sl_psock *s, const struct msghdr *msg, struct psock_dest *dest)
 {
@@ -69,7 +112,9 @@ psock_dest(struct sl_psock *s, const struct msghdr *msg, struct psock_dest *dest
 		return ret;
 	if (dest->port == NULL)
 		return -ENXIO;
-	return sl_load_relaxed(&dest->port->up) ? 0 : -ENETDOWN;
+	if (!sl_load_relaxed(&dest->port->up))
+		return -ENETDOWN;
+	return SL_LIKELY(msg->msg_controllen == 0) ? 0 : check_control(msg);
 }
 
 /* The link header that the program brings along, or 0 when it is made here. */
@@ -108,118 +153,6 @@ psock_header(const struct psock_dest *dest, uint8_t *header)
 	memcpy(header + MAC_LEN, &dest->port->mac, MAC_LEN);
 	memcpy(header + 2 * MAC_LEN, &dest->proto, 2);
 	return 0;
-}
-
-static void
-write_at(struct rte_mbuf *m, uint32_t at, const uint8_t *bytes, uint32_t n)
-{
-	for (; n > 0; n--, at++, bytes++) {
-		struct rte_mbuf *seg = m;
-		uint32_t k = at;
-
-		while (k >= seg->data_len) {
-			k -= seg->data_len;
-			seg = seg->next;
-		}
-		*rte_pktmbuf_mtod_offset(seg, uint8_t *, k) = *bytes;
-	}
-}
-
-static int
-complete_csum(struct rte_mbuf *m, const struct sl_vnet *v)
-{
-	uint16_t sum;
-
-	if (rte_raw_cksum_mbuf(m, v->csum_start, m->pkt_len - v->csum_start, &sum) != 0)
-		return -EINVAL;
-	sum = (uint16_t)~sum;
-	if (sum == 0)
-		sum = UINT16_MAX; /* as sl_vnet_complete */
-	write_at(m, (uint32_t)v->csum_start + v->csum_offset, (const uint8_t *)&sum, sizeof(sum));
-	return 0;
-}
-
-/* The mbuf flag by which the port completes the checksum, or 0 when it cannot. */
-static uint64_t
-csum_flag(const struct sl_vnet *v, uint64_t offloads)
-{
-	if (v->l4_len == 0 || v->csum_start != v->l2_len + v->l3_len)
-		return 0;
-	if (v->proto == IPPROTO_TCP && v->csum_offset == 16 &&
-		(offloads & RTE_ETH_TX_OFFLOAD_TCP_CKSUM))
-		return RTE_MBUF_F_TX_TCP_CKSUM;
-	if (v->proto == IPPROTO_UDP && v->csum_offset == 6 &&
-		(offloads & RTE_ETH_TX_OFFLOAD_UDP_CKSUM))
-		return RTE_MBUF_F_TX_UDP_CKSUM;
-	return 0;
-}
-
-static uint64_t
-gso_flag(const struct sl_vnet *v, uint64_t offloads)
-{
-	bool tcp = v->gso == SL_VNET_GSO_TCP4 || v->gso == SL_VNET_GSO_TCP6;
-
-	if (v->l4_len == 0)
-		return 0;
-	if (tcp && (offloads & RTE_ETH_TX_OFFLOAD_TCP_TSO))
-		return RTE_MBUF_F_TX_TCP_SEG;
-	if (v->gso == SL_VNET_GSO_UDP_L4 && (offloads & RTE_ETH_TX_OFFLOAD_UDP_TSO))
-		return RTE_MBUF_F_TX_UDP_SEG;
-	return 0;
-}
-
-/* Ports want a pseudo header without the length in the field of a packet to be segmented. */
-static void
-gso_prepare(struct rte_mbuf *m, const struct sl_vnet *v)
-{
-	uint8_t ip[sizeof(struct rte_ipv6_hdr)];
-	uint16_t sum;
-
-	sl_pktring_mbuf_read(m, v->l2_len, ip, v->v6 ? 40 : 20);
-	sum = v->v6 ? rte_ipv6_phdr_cksum((void *)ip, m->ol_flags)
-		    : rte_ipv4_phdr_cksum((void *)ip, m->ol_flags);
-	m->tso_segsz = v->gso_size;
-	write_at(m, (uint32_t)v->l2_len + v->l3_len + (v->proto == IPPROTO_TCP ? 16 : 6),
-		(const uint8_t *)&sum, sizeof(sum));
-}
-
-/* Drivers look at offloaded packets once more, and say here what their burst would drop. */
-static int
-port_accepts(const struct psock_dest *dest, struct rte_mbuf *m)
-{
-	return rte_eth_tx_prepare(dest->port->conf.port_id, 0, &m, 1) == 1 ? 0 : -EINVAL;
-}
-
-/* m is a private copy: the vnet header is checked against bytes that nobody else can change. */
-int
-psock_offload(const struct psock_dest *dest, struct rte_mbuf *m, const uint8_t *vnet)
-{
-	uint64_t offloads = dest->port->conf.tx_offloads, flag;
-	uint8_t head[SL_VNET_HEAD];
-	struct sl_vnet v;
-
-	sl_pktring_mbuf_read(m, 0, head, RTE_MIN(m->pkt_len, (uint32_t)sizeof(head)));
-	if (sl_vnet_check(vnet, head, m->pkt_len, &v) != 0)
-		return -EINVAL;
-	if (!v.csum && v.gso == SL_VNET_GSO_NONE)
-		return 0;
-	m->l2_len = v.l2_len;
-	m->l3_len = v.l3_len & 0x1ff;
-	m->l4_len = v.l4_len & 0xff;
-	if (v.gso != SL_VNET_GSO_NONE) {
-		flag = gso_flag(&v, offloads);
-		if (flag == 0)
-			return -EINVAL;
-		m->ol_flags |= flag | (v.v6 ? RTE_MBUF_F_TX_IPV6
-					    : RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM);
-		gso_prepare(m, &v);
-		return port_accepts(dest, m);
-	}
-	flag = csum_flag(&v, offloads);
-	if (flag == 0)
-		return complete_csum(m, &v);
-	m->ol_flags |= flag | (v.v6 ? RTE_MBUF_F_TX_IPV6 : RTE_MBUF_F_TX_IPV4);
-	return port_accepts(dest, m);
 }
 
 uint16_t
@@ -307,9 +240,10 @@ check_message(
 	return 0;
 }
 
+/* As psock_offload. */
 static int
 fill_packet(struct sl_psock *s, const struct psock_dest *dest, const struct msghdr *msg,
-	const uint8_t *front, struct rte_mbuf *m)
+	const uint8_t *front, struct rte_mbuf *m, struct sl_vnet_cut *cut)
 {
 	int ret = 0;
 
@@ -318,7 +252,7 @@ fill_packet(struct sl_psock *s, const struct psock_dest *dest, const struct msgh
 	if (ret == 0)
 		ret = gather(s, msg, s->vnet_size, m);
 	if (ret == 0 && s->vnet_size != 0)
-		ret = psock_offload(dest, m, front);
+		ret = psock_offload(dest, m, front, cut);
 	return ret;
 }
 
@@ -337,11 +271,26 @@ psock_show_sent(struct sl_psock *s, const struct psock_dest *dest, uint16_t work
 		pthread_mutex_unlock(&s->net->lock);
 }
 
+/* A request to be segmented here: as much of it as the port takes now. Nothing waits here, so the
+ * rest is dropped and counted. */
+static int
+send_cut(struct sl_psock *s, struct psock_cut *c, uint16_t worker)
+{
+	bool begun;
+
+	while (c->whole != NULL && psock_cut_send(s, c, worker) > 0)
+		;
+	begun = c->whole == NULL || c->next > 0;
+	psock_cut_end(s, c);
+	return begun ? 0 : -ENOBUFS;
+}
+
 static ssize_t
 send_one(struct sl_psock *s, const struct msghdr *msg, uint16_t worker)
 {
 	uint8_t front[HEADER_LEN + SL_PKTRING_VNET_MAX] = {0};
 	size_t len = msg_bytes(msg, front, sizeof(front));
+	struct psock_cut cut = {0};
 	struct psock_dest dest;
 	struct rte_mbuf *m;
 	int ret;
@@ -354,7 +303,13 @@ send_one(struct sl_psock *s, const struct msghdr *msg, uint16_t worker)
 	m = rte_pktmbuf_alloc(s->net->conf.pool);
 	if (m == NULL)
 		return -ENOBUFS;
-	ret = fill_packet(s, &dest, msg, front, m);
+	ret = fill_packet(s, &dest, msg, front, m, &cut.cut);
+	if (ret == 1) {
+		cut.whole = m;
+		cut.port = dest.port;
+		ret = send_cut(s, &cut, worker);
+		return ret == 0 ? (ssize_t)len : ret;
+	}
 	if (ret == 0) {
 		psock_show_sent(s, &dest, worker, &m, 1);
 		ret = psock_tx_burst(&dest, worker, &m, 1) == 1 ? 0 : -ENOBUFS;

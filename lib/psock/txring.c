@@ -23,10 +23,12 @@
 struct batch {
 	struct rte_mbuf *m[TX_BURST];
 	uint32_t len[TX_BURST];
-	uint32_t slot[TX_BURST]; /* of copies */
+	uint32_t slot[TX_BURST]; /* of copies; of fetched ones see runs */
 	uint16_t n;
-	uint64_t copied; /* bit i: packet i is a copy of its slot */
-	int error;	 /* why gathering stopped at a request: a bad one, or no mbuf */
+	uint64_t copied;  /* bit i: packet i is a copy of its slot, which is pending */
+	uint64_t fetched; /* bit i: packet i is a copy of its slot, which is not */
+	uint64_t runs;	  /* of those, bit i: a run starts here; slot[i] is its first one's */
+	int error;	  /* why gathering stopped at a request: a bad one, or no mbuf */
 };
 
 struct send {
@@ -90,7 +92,7 @@ asks_offload(const struct send *x, const struct sl_pktring_frame *f)
 	       (f->vnet[0] != 0 || f->vnet[1] != 0 || f->vnet[2] != 0 || f->vnet[3] != 0);
 }
 
-/* A copy of the request, in a chain whose first mbuf may hold a link header. */
+/* A copy of the request, in a chain whose first mbuf may hold a link header. 1: to be cut. */
 static int
 copy_request(const struct send *x, const struct sl_pktring_frame *f, struct rte_mbuf **m)
 {
@@ -105,8 +107,8 @@ copy_request(const struct send *x, const struct sl_pktring_frame *f, struct rte_
 		ret = header != NULL ? psock_header(&x->dest, (uint8_t *)header) : -EINVAL;
 	}
 	if (ret == 0 && asks_offload(x, f))
-		ret = psock_offload(&x->dest, *m, f->vnet);
-	if (ret != 0)
+		ret = psock_offload(&x->dest, *m, f->vnet, &x->s->cut.cut);
+	if (ret < 0)
 		rte_pktmbuf_free(*m);
 	return ret;
 }
@@ -150,7 +152,25 @@ can_lend(const struct send *x, const struct sl_pktring_frame *f)
 	return x->s->type != SOCK_DGRAM || (port->conf.tx_offloads & RTE_ETH_TX_OFFLOAD_MULTI_SEGS);
 }
 
-/* The request that was peeked as the batch's next packet. */
+/* A request to be cut goes alone: what was gathered before it goes first, and it is met again. */
+static int
+keep_cut(const struct send *x, const struct sl_pktring_frame *f, const struct batch *b,
+	struct rte_mbuf *m)
+{
+	struct psock_cut *c = &x->s->cut;
+
+	if (b->n > 0) {
+		rte_pktmbuf_free(m);
+		return 1;
+	}
+	c->whole = m;
+	c->port = x->dest.port;
+	c->slot = f->slot;
+	c->len = f->len;
+	return 1;
+}
+
+/* The request that was peeked as the batch's next packet. 1: the batch ends before it. */
 static int
 make_packet(const struct send *x, const struct sl_pktring_frame *f, struct batch *b)
 {
@@ -160,6 +180,8 @@ make_packet(const struct send *x, const struct sl_pktring_frame *f, struct batch
 		ret = lend_request(x, f, &b->m[b->n]);
 	} else if (ret == 0) {
 		ret = copy_request(x, f, &b->m[b->n]);
+		if (ret == 1)
+			return keep_cut(x, f, b, b->m[b->n]);
 		if (ret == 0) {
 			sl_pktring_tx_take(x->ring, x->lcore);
 			b->copied |= UINT64_C(1) << b->n;
@@ -171,29 +193,53 @@ make_packet(const struct send *x, const struct sl_pktring_frame *f, struct batch
 	return ret;
 }
 
-/* Whole frames within the MTU, to be lent: nothing about them needs a second look. */
+/* A run of requests of one kind: those up to `small` bytes are copied, longer ones are lent. */
+static uint16_t
+gather_run(const struct send *x, struct batch *b, struct sl_pktring_lend *want, uint32_t small,
+	uint16_t room)
+{
+	uint32_t most = want->most;
+	uint16_t n = 0;
+
+	if (small >= HEADER_LEN) {
+		want->least = HEADER_LEN;
+		want->most = RTE_MIN(most, small);
+		n = sl_pktring_mbuf_fetch(
+			x->ring, want, &b->m[b->n], &b->len[b->n], room, &b->slot[b->n]);
+		b->fetched |= (RTE_BIT64(n) - 1) << b->n;
+		b->runs |= RTE_BIT64(b->n);
+	}
+	if (n == 0 && x->dest.port->lend) {
+		want->least = RTE_MAX(small + 1, (uint32_t)HEADER_LEN);
+		want->most = most;
+		n = sl_pktring_mbuf_lend(x->ring, want, &b->m[b->n], &b->len[b->n], room);
+	}
+	want->most = most;
+	return n;
+}
+
+/* Whole frames within the MTU: nothing about them needs a second look. */
 static void
 gather_plain(const struct send *x, struct batch *b)
 {
-	struct sl_pktring_lend want = {.least = HEADER_LEN,
-		.most = sl_load_relaxed(&x->dest.port->mtu) + HEADER_LEN,
+	struct sl_pktring_lend want = {.most = sl_load_relaxed(&x->dest.port->mtu) + HEADER_LEN,
 		.worker = x->lcore,
 		.port = RTE_MBUF_PORT_INVALID};
 	struct sl_psock *s = x->s;
 	uint16_t n, room;
 
-	if (s->type == SOCK_DGRAM || !x->dest.port->lend)
+	if (s->type == SOCK_DGRAM)
 		return;
-	while (b->n < TX_BURST && have_spare(s)) {
+	while (b->n < TX_BURST && sl_pktring_tx_requested(x->ring) && have_spare(s)) {
 		room = RTE_MIN((uint16_t)(TX_BURST - b->n), s->spares);
 		memcpy(&b->m[b->n], &s->spare[s->spares - room], room * sizeof(b->m[0]));
-		n = sl_pktring_mbuf_lend(x->ring, &want, &b->m[b->n], &b->len[b->n], room);
+		n = gather_run(x, b, &want, x->dest.port->small, room);
 		/* Those that were not taken move to where the taken ones were. */
 		s->spares -= n;
 		memcpy(&s->spare[s->spares - (room - n)], &b->m[b->n + n],
 			(size_t)(room - n) * sizeof(b->m[0]));
 		b->n += n;
-		if (n < room)
+		if (n == 0)
 			return;
 	}
 }
@@ -216,6 +262,8 @@ gather(const struct send *x, struct batch *b)
 
 	b->n = 0;
 	b->copied = 0;
+	b->fetched = 0;
+	b->runs = 0;
 	b->error = 0;
 	for (;;) {
 		gather_plain(x, b);
@@ -226,6 +274,8 @@ gather(const struct send *x, struct batch *b)
 			return;
 		if (ret == 1)
 			ret = make_packet(x, &f, b);
+		if (ret == 1)
+			return;
 		if (ret == 0)
 			continue;
 		if (ret == -ENOBUFS || !sl_load_relaxed(&x->s->loss)) {
@@ -251,17 +301,32 @@ unsend(const struct send *x, struct batch *b, uint16_t sent)
 		}
 		if (body != NULL) {
 			sl_pktring_mbuf_cancel(x->ring, body, x->lcore);
-		} else {
-			rte_pktmbuf_free(m);
-			sl_pktring_tx_untake(x->ring, x->lcore);
+			continue;
 		}
+		rte_pktmbuf_free(m);
+		if (b->fetched >> (i - 1) & 1)
+			sl_pktring_tx_back(x->ring);
+		else
+			sl_pktring_tx_untake(x->ring, x->lcore);
 	}
 }
 
-/* Copies give their slots back at once. */
+/* Copies give their slots back at once: runs of them where they are small. */
 static void
 complete_copies(const struct send *x, const struct batch *b, uint16_t sent)
 {
+	uint64_t left = b->fetched & (RTE_BIT64(sent) - 1);
+
+	while (left != 0) {
+		uint32_t at = (uint32_t)__builtin_ctzll(left);
+		uint64_t ends = ~(left >> at) | (b->runs >> at & ~UINT64_C(1));
+		uint32_t n = (uint32_t)__builtin_ctzll(ends);
+
+		sl_pktring_tx_give(x->ring, b->slot[at], n);
+		left &= ~((RTE_BIT64(n) - 1) << at);
+	}
+	if (b->copied == 0)
+		return;
 	for (uint16_t i = 0; i < sent; i++)
 		if (b->copied >> i & 1)
 			sl_pktring_tx_complete(x->ring, b->slot[i], x->lcore);
@@ -279,14 +344,50 @@ transmit(struct send *x, struct batch *b)
 	sent = psock_tx_burst(&x->dest, x->worker, b->m, b->n);
 	for (uint16_t i = 0; i < sent; i++)
 		bytes += b->len[i];
-	if (b->copied != 0)
-		complete_copies(x, b, sent);
+	complete_copies(x, b, sent);
 	x->total += bytes;
 	s->tx_bytes += bytes;
 	s->tx_packets += sent;
 	unsend(x, b, sent);
 	s->shown = b->n - sent;
 	return sent == b->n;
+}
+
+/* Its bytes are in the copy: the slot is given back with the first segment that goes. */
+static void
+begin_cut(struct send *x, uint32_t slot, uint32_t len)
+{
+	struct sl_psock *s = x->s;
+
+	sl_pktring_tx_take(x->ring, x->lcore);
+	sl_pktring_tx_complete(x->ring, slot, x->lcore);
+	x->total += len;
+	s->tx_bytes += len;
+	s->tx_packets++;
+}
+
+/* Send a request that is cut here, or what a full port has left of it. 0: all is sent. A request
+ * that the port takes nothing of stays one. */
+static int
+transmit_cut(struct send *x)
+{
+	struct psock_cut *c = &x->s->cut;
+
+	while (c->whole != NULL) {
+		bool first = c->next == 0;
+		uint32_t slot = c->slot, len = c->len;
+		int n = psock_cut_send(x->s, c, x->worker);
+
+		if (n > 0 && first)
+			begin_cut(x, slot, len);
+		if (n > 0)
+			continue;
+		/* A port that is gone takes no more. */
+		if (first || !sl_load_acquire(&c->port->used)) /* PS2 */
+			psock_cut_end(x->s, c);
+		return n == 0 ? -EAGAIN : n;
+	}
+	return 0;
 }
 
 /* Make the port free what it has sent. Drivers without a call for it do so in their burst. */
@@ -334,6 +435,20 @@ no_room(const struct send *x, int error)
 	return error;
 }
 
+/* Gather and send once; 0, or why not all went. */
+static int
+send_turn(struct send *x, struct batch *b)
+{
+	int ret;
+
+	b->n = 0;
+	ret = transmit_cut(x);
+	if (ret != 0)
+		return ret;
+	gather(x, b);
+	return b->n > 0 && !transmit(x, b) ? -EAGAIN : b->error;
+}
+
 static ssize_t
 send_locked(struct send *x)
 {
@@ -341,22 +456,22 @@ send_locked(struct send *x)
 	int ret;
 
 	for (;;) {
-		gather(x, &b);
-		if (b.n > 0 && !transmit(x, &b)) {
+		ret = send_turn(x, &b);
+		if (ret == -EAGAIN) {
 			ret = no_room(x, -EAGAIN);
 			if (ret == -EAGAIN)
 				return x->total > 0 ? (ssize_t)x->total : -ENOBUFS;
-		} else if (b.error == -ENOBUFS) {
+		} else if (ret == -ENOBUFS) {
 			ret = no_room(x, -ENOBUFS);
 			if (ret == -ENOBUFS && x->total > 0)
 				return (ssize_t)x->total;
 			if (ret == -ENOBUFS && !x->wait)
 				return -EAGAIN;
-		} else if (b.error != 0) {
+		} else if (ret != 0) {
 			x->s->tx_bad++;
 			sl_pktring_tx_reject(x->ring);
-			return b.error; /* what was sent before is not reported, as on Linux */
-		} else if (b.n > 0) {
+			return ret; /* what was sent before is not reported, as on Linux */
+		} else if (b.n > 0 || x->s->cut.whole != NULL) {
 			continue;
 		} else if (!x->wait || sl_pktring_tx_pending(x->ring) == 0) {
 			return (ssize_t)x->total;

@@ -174,6 +174,54 @@ transmit_burst(void)
 	CHECK_EQ(sl_pktring_tx_destroy(ring), 0);
 }
 
+/* The same for copies: as long as was said and no longer, in buffers with a guard behind them. */
+static void
+transmit_copies(void)
+{
+	struct sl_pktring_tx *ring = ring_tx(TPACKET_V3, (struct sl_pktring_tx_conf){0});
+	struct victim v = {.mem = sl_pktring_tx_mem(ring)->addr,
+		.bytes = sl_pktring_tx_mem(ring)->bytes,
+		.seed = 4713};
+	struct sl_pktring_lend want = {.least = 14, .most = 200};
+	static uint8_t buf[4][RTE_PKTMBUF_HEADROOM + 200 + 1];
+	static struct rte_mbuf raw[4];
+	struct rte_mbuf *m[4];
+	struct sl_pktring_frame f;
+	uint64_t fetched = 0;
+	uint32_t len[4], first;
+
+	for (int k = 0; k < 4; k++) {
+		m[k] = &raw[k];
+		raw[k].buf_addr = buf[k];
+		raw[k].buf_len = sizeof(buf[k]) - 1;
+		buf[k][sizeof(buf[k]) - 1] = 0xa5;
+	}
+	attack(&v);
+	for (uint32_t i = 0; i < TURNS; i++) {
+		uint16_t n;
+
+		for (uint32_t k = 0; k < FRAMES; k++)
+			if (sl_pktring_is_available(TPACKET_V3, tx_slot(ring, k)))
+				sl_pktring_request(TPACKET_V3, tx_slot(ring, k), 200 - i % 190);
+		n = sl_pktring_mbuf_fetch(ring, &want, m, len, 4, &first);
+		for (uint16_t k = 0; k < n; k++)
+			REQUIRE(len[k] >= 14 && len[k] <= 200 && m[k]->data_len == len[k] &&
+				m[k]->pkt_len == len[k] && buf[k][sizeof(buf[k]) - 1] == 0xa5);
+		if (n > 1 && i % 2) {
+			sl_pktring_tx_back(ring);
+			n--;
+		}
+		sl_pktring_tx_give(ring, first, n);
+		fetched += n;
+		if (n == 0 && sl_pktring_tx_peek(ring, UINT32_MAX, &f) != 0)
+			sl_pktring_tx_drop(ring);
+	}
+	attack_end(&v);
+	CHECK(fetched > 0);
+	CHECK_EQ(sl_pktring_tx_pending(ring), 0);
+	CHECK_EQ(sl_pktring_tx_destroy(ring), 0);
+}
+
 static void
 receive_ring(int version)
 {
@@ -241,6 +289,7 @@ main(void)
 	SL_TEST_RUN(transmit_offsets);
 	SL_TEST_RUN(transmit_vnet);
 	SL_TEST_RUN(transmit_burst);
+	SL_TEST_RUN(transmit_copies);
 	SL_TEST_RUN(receive_v2);
 	SL_TEST_RUN(receive_v3);
 	SL_TEST_RUN(memory_cannot_be_truncated);

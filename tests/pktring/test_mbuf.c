@@ -154,6 +154,142 @@ bursts_lend_the_same(void)
 	CHECK_EQ(rte_mempool_in_use_count(pool), 0);
 }
 
+static const uint32_t fetch_size[] = {14, 63, 64, 65, 128, 129, 500};
+#define FETCHED SL_COUNT_OF(fetch_size)
+
+/* Ask for a frame of each size from slot `at` on; its bytes are its number's. */
+static void
+fetch_requests(struct sl_pktring_tx *ring, int version, uint32_t at)
+{
+	for (uint32_t i = 0; i < FETCHED; i++) {
+		uint8_t *slot = tx_slot(ring, (at + i) % FRAMES);
+
+		memset(slot + sl_pktring_data(version), (int)(at + i), fetch_size[i]);
+		sl_pktring_request(version, slot, fetch_size[i]);
+	}
+}
+
+/* Everything that a fresh mbuf has, and the frame in it. */
+static void
+check_fetched(const struct rte_mbuf *m, uint32_t size, uint8_t fill)
+{
+	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
+
+	CHECK_EQ(m->pkt_len, size);
+	CHECK_EQ(m->data_len, size);
+	CHECK_EQ(p[0], fill);
+	CHECK_EQ(p[size - 1], fill);
+	CHECK_EQ(m->data_off, RTE_PKTMBUF_HEADROOM);
+	CHECK_EQ(m->nb_segs, 1);
+	CHECK_EQ(m->port, 7);
+	CHECK_EQ(m->ol_flags, 0);
+	CHECK_EQ(m->packet_type, 0);
+	CHECK_EQ(m->vlan_tci, 0);
+	CHECK_EQ(m->vlan_tci_outer, 0);
+	CHECK_EQ(m->tx_offload, 0);
+	CHECK_EQ(rte_mbuf_check(m, 1, &(const char *){0}), 0);
+}
+
+/* Copies in raw mbufs; the slots are given back in one piece over the ring's end, or the head goes
+ * back. */
+static void
+bursts_are_fetched(void)
+{
+	for (int v = TPACKET_V1; v <= TPACKET_V3; v++) {
+		struct sl_pktring_tx *ring = ring_for_lcores(v);
+		struct sl_pktring_lend want = {14, 500, rte_lcore_id(), 7};
+		struct rte_mbuf *m[FRAMES];
+		uint32_t len[FRAMES], first;
+
+		for (uint32_t lap = 0; lap < 20; lap += FETCHED) {
+			CHECK(!sl_pktring_tx_requested(ring));
+			fetch_requests(ring, v, lap);
+			CHECK(sl_pktring_tx_requested(ring));
+			REQUIRE(rte_mempool_get_bulk(pool, (void **)m, FRAMES) == 0);
+			for (uint32_t i = 0; i < FRAMES; i++) /* what its last user left in it */
+				memset(&m[i]->packet_type, 0x5a, 8 + 4 + 2 + 8);
+			CHECK_EQ(sl_pktring_mbuf_fetch(ring, &want, m, len, FRAMES, &first),
+				FETCHED);
+			CHECK_EQ(first, lap % FRAMES);
+			CHECK_EQ(sl_pktring_tx_pending(ring), 0);
+			for (uint32_t i = 0; i < FETCHED; i++) {
+				CHECK_EQ(len[i], fetch_size[i]);
+				check_fetched(m[i], fetch_size[i], (uint8_t)(lap + i));
+				CHECK_EQ(sl_pktring_status(v, tx_slot(ring, (lap + i) % FRAMES)),
+					TP_STATUS_SENDING);
+			}
+			/* Two are not sent, and are fetched again. */
+			sl_pktring_tx_back(ring);
+			sl_pktring_tx_back(ring);
+			CHECK_EQ(sl_pktring_status(v, tx_slot(ring, (lap + 5) % FRAMES)),
+				TP_STATUS_SEND_REQUEST);
+			CHECK_EQ(sl_pktring_mbuf_fetch(ring, &want, m + 5, len, 2, &first), 2);
+			CHECK_EQ(first, (lap + 5) % FRAMES);
+			sl_pktring_tx_give(ring, lap % FRAMES, FETCHED);
+			for (uint32_t i = 0; i < FRAMES; i++)
+				CHECK_EQ(sl_pktring_status(v, tx_slot(ring, i)),
+					TP_STATUS_AVAILABLE);
+			rte_pktmbuf_free_bulk(m, FETCHED);
+			rte_mempool_put(pool, m[FETCHED]);
+		}
+		CHECK_EQ(sl_pktring_tx_destroy(ring), 0);
+	}
+	CHECK_EQ(rte_mempool_in_use_count(pool), 0);
+}
+
+/* A ring that is full of requests is fetched once, not lap after lap. */
+static void
+a_full_ring_is_fetched_once(void)
+{
+	struct sl_pktring_tx *ring = ring_for_lcores(TPACKET_V2);
+	struct sl_pktring_lend want = {14, 500, rte_lcore_id(), 7};
+	struct rte_mbuf *m[2 * FRAMES];
+	uint32_t len[2 * FRAMES], first, second;
+
+	for (uint32_t i = 0; i < FRAMES; i++)
+		sl_pktring_request(TPACKET_V2, tx_slot(ring, i), 60);
+	REQUIRE(rte_mempool_get_bulk(pool, (void **)m, 2 * FRAMES) == 0);
+	CHECK_EQ(sl_pktring_mbuf_fetch(ring, &want, m, len, 2 * FRAMES, &first), FRAMES);
+	CHECK_EQ(sl_pktring_mbuf_fetch(ring, &want, m, len, 2 * FRAMES, &second), 0);
+	sl_pktring_tx_give(ring, first, FRAMES);
+	rte_mempool_put_bulk(pool, (void **)m, 2 * FRAMES);
+	CHECK_EQ(sl_pktring_tx_destroy(ring), 0);
+}
+
+/* In frames with no room for whole lines, and in mbufs with none, what is copied is the packet. */
+static void
+fetching_stays_within(void)
+{
+	struct sl_pktring_geo geo = ring_geo(SL_PKTRING_TX, TPACKET_V2, 128);
+	struct sl_pktring_tx_conf conf = {.timestamp = true};
+	struct sl_pktring_lend want = {14, 96, 0, 0};
+	struct rte_mempool *tiny = rte_pktmbuf_pool_create("tiny", 4, 0, 0, 128 + 96, -1);
+	struct sl_pktring_tx *ring;
+	struct rte_mbuf *m;
+	uint32_t len, first;
+
+	REQUIRE(tiny != NULL && sl_pktring_tx_create(&geo, &conf, 1, &ring) == 0);
+	memset(sl_pktring_tx_mem(ring)->addr, 0x11, 2 * 128);
+	sl_pktring_request(TPACKET_V2, tx_slot(ring, 0), 96);
+	sl_pktring_request(TPACKET_V2, tx_slot(ring, 1), 97); /* beyond the frame */
+	REQUIRE(rte_mempool_get(tiny, (void **)&m) == 0);
+	CHECK_EQ(sl_pktring_mbuf_fetch(ring, &want, &m, &len, 1, &first), 1);
+	CHECK_EQ(m->data_len, 96);
+	CHECK_EQ(rte_pktmbuf_mtod(m, uint8_t *)[95], 0x11);
+	sl_pktring_tx_give(ring, first, 1);
+	CHECK_EQ(sl_pktring_status(TPACKET_V2, tx_slot(ring, 0)),
+		TP_STATUS_AVAILABLE | TP_STATUS_TS_SOFTWARE);
+	rte_pktmbuf_free(m);
+	REQUIRE(rte_mempool_get(tiny, (void **)&m) == 0);
+	want.most = 5000;
+	CHECK_EQ(sl_pktring_mbuf_fetch(ring, &want, &m, &len, 1, &first), 0);
+	want = (struct sl_pktring_lend){.least = 100, .most = 50};
+	CHECK_EQ(sl_pktring_mbuf_fetch(ring, &want, &m, &len, 1, &first), 0);
+	rte_mempool_put(tiny, m);
+	CHECK_EQ(sl_pktring_tx_destroy(ring), 0);
+	rte_mempool_free(tiny);
+}
+
 /* Whatever has something to it is left for peek to say what. */
 static void
 bursts_stop_at_peculiar_slots(void)
@@ -173,12 +309,13 @@ bursts_stop_at_peculiar_slots(void)
 		struct sl_pktring_lend want = {14, i == 3 ? UINT16_MAX : 1500, 0, 0};
 		struct sl_pktring_frame f;
 		struct rte_mbuf *m;
-		uint32_t len;
+		uint32_t len, first;
 
 		REQUIRE(rte_mempool_get(pool, (void **)&m) == 0);
 		if (rows[i].len > 0)
 			sl_pktring_request(TPACKET_V2, tx_slot(ring, 0), rows[i].len);
 		CHECK_EQ(sl_pktring_mbuf_lend(ring, &want, &m, &len, 1), 0);
+		CHECK_EQ(sl_pktring_mbuf_fetch(ring, &want, &m, &len, 1, &first), 0);
 		CHECK_EQ(sl_pktring_tx_peek(ring, UINT32_MAX, &f), rows[i].peek);
 		CHECK_EQ(sl_pktring_tx_pending(ring), 0);
 		rte_mempool_put(pool, m);
@@ -251,6 +388,9 @@ main(void)
 	SL_TEST_RUN(buffer_is_the_slot);
 	SL_TEST_RUN(canceled_slots_are_requests);
 	SL_TEST_RUN(bursts_lend_the_same);
+	SL_TEST_RUN(bursts_are_fetched);
+	SL_TEST_RUN(a_full_ring_is_fetched_once);
+	SL_TEST_RUN(fetching_stays_within);
 	SL_TEST_RUN(bursts_stop_at_peculiar_slots);
 	SL_TEST_RUN(copies_span_mbufs);
 	SL_TEST_RUN(chains_are_stored);

@@ -175,6 +175,64 @@ checksum_is_completed(void)
 	CHECK_EQ(p[40] & p[41], 0xff);
 }
 
+/* What can be cut, and into how many; tests/psock/test_gso.c looks at the bytes. */
+static void
+cuts(void)
+{
+	static const struct {
+		enum kind kind;
+		uint32_t len;
+		struct virtio_net_hdr h;
+		uint8_t header; /* the byte that says how long TCP's header is; 0: as it is */
+		int expect;
+		uint32_t segments, last;
+	} table[] = {
+		{TCP4, 54 + 2000, {NEEDS, 1, 54, 1000, 34, 16}, 0, 0, 2, 1000},
+		{TCP4, 54 + 2001, {NEEDS, 1, 54, 1000, 34, 16}, 0, 0, 3, 1},
+		{TCP4, 54 + 1, {NEEDS, 1, 54, 48, 34, 16}, 0, 0, 1, 1},
+		{TCP4, 54, {NEEDS, 1, 54, 48, 34, 16}, 0, 0, 1, 0},
+		{TCP4, 3000, {0, 1, 54, 1000, 0, 0}, 0, 0, 3, 946},
+		{TCP6, 3000, {NEEDS, 4, 74, 1000, 54, 16}, 0, 0, 3, 926},
+		{UDP4, 42 + 300, {NEEDS, UDP_L4, 42, 100, 34, 6}, 0, 0, 3, 100},
+		{TCP4_VLAN, 3000, {NEEDS, 1, 58, 1000, 38, 16}, 0, 0, 3, 942},
+		/* an option-laden header, one that is too short, one that is longer than the packet
+		 */
+		{TCP4, 94 + 100, {NEEDS, 1, 54, 50, 34, 16}, 0xf0, 0, 2, 50},
+		{TCP4, 3000, {NEEDS, 1, 54, 1000, 34, 16}, 0x40, -EINVAL, 0, 0},
+		{TCP4, 60, {NEEDS, 1, 54, 48, 34, 16}, 0x60, 0, 1, 2},
+		{TCP4, 60, {NEEDS, 1, 54, 48, 34, 16}, 0x80, -EINVAL, 0, 0},
+		/* another field, another protocol, fragments */
+		{TCP4, 3000, {NEEDS, 1, 54, 1000, 35, 16}, 0, -EINVAL, 0, 0},
+		{UDP4, 3000, {NEEDS, 1, 54, 1000, 34, 16}, 0, -EINVAL, 0, 0},
+		{TCP4, 3000, {NEEDS, 4, 54, 1000, 54, 16}, 0, -EINVAL, 0, 0},
+		{ARP, 3000, {NEEDS, 1, 54, 1000, 34, 16}, 0, -EINVAL, 0, 0},
+		{UDP4, 3000, {NEEDS, 3, 42, 1000, 34, 6}, 0, -EINVAL, 0, 0},
+	};
+	uint8_t p[4000], front[SL_VNET_HEAD];
+
+	for (size_t i = 0; i < SL_COUNT_OF(table); i++) {
+		struct sl_vnet_cut cut;
+		struct sl_vnet v;
+		int ret;
+
+		make(table[i].kind, p);
+		if (table[i].header != 0)
+			p[34 + 12] = table[i].header;
+		REQUIRE(sl_vnet_check(&table[i].h, p, table[i].len, &v) == 0);
+		REQUIRE(v.gso != SL_VNET_GSO_NONE);
+		ret = sl_vnet_cut(&v, p, table[i].len, &cut);
+		if (ret != table[i].expect)
+			fprintf(stderr, "row %zu\n", i);
+		CHECK_EQ(ret, table[i].expect);
+		if (ret != 0)
+			continue;
+		CHECK_EQ(cut.segments, table[i].segments);
+		CHECK_EQ(sl_vnet_cut_payload(&cut, cut.segments - 1), table[i].last);
+		sl_vnet_cut_front(&cut, cut.segments - 1, front);
+		CHECK_EQ(memcmp(front, p, 12), 0);
+	}
+}
+
 static void
 received_headers(void)
 {
@@ -196,6 +254,7 @@ main(void)
 	SL_TEST_RUN(headers_are_measured);
 	SL_TEST_RUN(tiny_tcp_segments_are_raised);
 	SL_TEST_RUN(checksum_is_completed);
+	SL_TEST_RUN(cuts);
 	SL_TEST_RUN(received_headers);
 	return test_end();
 }

@@ -141,4 +141,18 @@ b_ring(struct sock *k, int name, int version)
 		version == TPACKET_V3 ? sizeof(req) : sizeof(struct tpacket_req));
 }
 
+/* A test body as two cases. */
+#define ON_BOTH(test)                                                                              \
+	static void library_##test(void)                                                           \
+	{                                                                                          \
+		test(false);                                                                       \
+	}                                                                                          \
+	static void kernel_##test(void)                                                            \
+	{                                                                                          \
+		if (kernel_ifindex == 0)                                                           \
+			SKIP("packet sockets on the host kernel need CAP_NET_ADMIN and "           \
+			     "CAP_NET_RAW");                                                       \
+		test(true);                                                                        \
+	}
+
 #endif

@@ -80,12 +80,18 @@ net_close(void)
 }
 
 static inline void
-help_init(const char *prefix)
+help_init_with(const char *prefix, const char *eal)
 {
-	REQUIRE(test_eal_start(prefix, "-l 0 --vdev=net_ring0 --log-level=error") >= 0);
+	REQUIRE(test_eal_start(prefix, eal) >= 0);
 	pool = rte_pktmbuf_pool_create("pool", 2047, 64, 0, 2048 + 128, SOCKET_ID_ANY);
 	REQUIRE(pool != NULL);
 	port_start(0);
+}
+
+static inline void
+help_init(const char *prefix)
+{
+	help_init_with(prefix, "-l 0 --vdev=net_ring0 --log-level=error");
 }
 
 static inline int

@@ -14,6 +14,7 @@
 #include <sched.h>
 
 #include "psock_help.h"
+#include "sl_test_leak.h"
 
 #define NONE SL_PSOCK_NO_WORKER
 
@@ -117,7 +118,7 @@ static void
 two_senders_one_ring(void)
 {
 	const char *frames = getenv("SL_STRESS_FRAMES");
-	struct traffic t = {.frames = frames != NULL ? strtoull(frames, NULL, 0) : 100000};
+	struct traffic t = {.frames = frames != NULL ? strtoull(frames, NULL, 0) : 60000};
 	struct worker w[4];
 
 	if (UNDER_TSAN)
@@ -136,6 +137,65 @@ two_senders_one_ring(void)
 	CHECK_EQ(sl_pktring_tx_pending(t.s->tx), 0);
 	sl_psock_munmap(t.s, t.map, FRAME * FRAMES);
 	sl_psock_close(t.s, NONE);
+	CHECK_EQ(rte_mempool_in_use_count(pool), 0);
+}
+
+#define REMADE 2000
+#define IN_A_ROW 5u
+
+/* Rings are closed in flight and made anew, one after the other: whoever receives gets every frame
+ * once, in order, whole, from memory whose socket is gone. */
+static void *
+remake(void *arg)
+{
+	struct traffic *t = ((struct worker *)arg)->t;
+	uint64_t seq = 0;
+
+	for (int turn = 0; turn < REMADE; turn++) {
+		struct sl_psock *s = sock_bound(SOCK_RAW, 0);
+		int version = turn % 3;
+		uint8_t *map;
+
+		REQUIRE(sock_ring(s, PACKET_TX_RING, version) == 0);
+		map = sock_map(s, FRAME * FRAMES);
+		for (uint32_t i = 0; i < IN_A_ROW; i++, seq++) {
+			uint8_t *slot = map + i * FRAME;
+			uint64_t *data = (uint64_t *)(slot + sl_pktring_data(version));
+
+			for (int k = 0; k < 8; k++)
+				data[k] = seq;
+			sl_pktring_request(version, slot, 64);
+		}
+		t->sent[0] += IN_A_ROW * 64;
+		for (ssize_t left = IN_A_ROW * 64, ret; left > 0; left -= ret > 0 ? ret : 0) {
+			ret = sock_kick(s, MSG_DONTWAIT);
+			t->wrong += ret < 0 && ret != -ENOBUFS && ret != -EAGAIN;
+			if (ret <= 0)
+				sched_yield();
+		}
+		sl_psock_munmap(s, map, FRAME * FRAMES);
+		sl_psock_close(s, NONE);
+	}
+	return NULL;
+}
+
+static void
+rings_remade_in_flight(void)
+{
+	struct traffic t = {.frames = (uint64_t)REMADE * IN_A_ROW};
+	struct worker w[2];
+
+	if (UNDER_TSAN)
+		SKIP("DPDK's libraries are not instrumented");
+	start(&w[0], &t, 0, receive_all);
+	start(&w[1], &t, 1, remake);
+	for (size_t i = 0; i < SL_COUNT_OF(w); i++)
+		pthread_join(w[i].thread, NULL);
+	CHECK_EQ(t.wrong, 0);
+	/* The next control call frees what was in flight. */
+	sl_psock_close(sock_open(SOCK_RAW, 0), NONE);
+	CHECK(net->dead == NULL);
+	CHECK_EQ(test_mappings("sluice-ring"), 0);
 	CHECK_EQ(rte_mempool_in_use_count(pool), 0);
 }
 
@@ -250,7 +310,11 @@ main(void)
 {
 	help_init("load");
 	net_open(NULL, SL_PSOCK_LEND_AUTO);
-	SL_TEST_RUN(two_senders_one_ring);
+	SL_TEST_RUN(two_senders_one_ring); /* copied */
+	net_close();
+	net_open(NULL, SL_PSOCK_LEND_ALWAYS);
+	SL_TEST_RUN(two_senders_one_ring); /* lent */
+	SL_TEST_RUN(rings_remade_in_flight);
 	SL_TEST_RUN(everything_at_once);
 	net_close();
 	return help_end();

@@ -264,6 +264,52 @@ fanout_members(bool kernel)
 	b_close(&c);
 }
 
+/* One mapping, of both rings and nothing less; rings stay as they are while they are mapped. */
+static void
+mappings(bool kernel)
+{
+	struct tpacket_req req = {2 * FRAME, FRAMES / 2, FRAME, FRAMES}, none = {0};
+	size_t half = FRAME * FRAMES;
+	struct sock k;
+	uint8_t *map;
+
+	prepare(&k, kernel, ALONE);
+	CHECK(b_map(&k, half) == NULL);
+	REQUIRE(b_set(&k, SOL_PACKET, PACKET_RX_RING, &req, sizeof(req)) == 0);
+	map = b_map(&k, half);
+	REQUIRE(map != NULL);
+	CHECK_EQ(b_set(&k, SOL_PACKET, PACKET_TX_RING, &req, sizeof(req)), -EBUSY);
+	CHECK_EQ(b_set(&k, SOL_PACKET, PACKET_RX_RING, &none, sizeof(none)), -EBUSY);
+	b_unmap(&k, map, half);
+	REQUIRE(b_set(&k, SOL_PACKET, PACKET_TX_RING, &req, sizeof(req)) == 0);
+	CHECK(b_map(&k, half) == NULL);
+	CHECK(b_map(&k, 3 * half) == NULL);
+	map = b_map(&k, 2 * half);
+	REQUIRE(map != NULL);
+	b_unmap(&k, map, 2 * half);
+	CHECK_EQ(b_set(&k, SOL_PACKET, PACKET_RX_RING, &none, sizeof(none)), 0);
+	CHECK_EQ(b_set_int(&k, PACKET_VERSION, TPACKET_V2), -EBUSY); /* of the other ring */
+	CHECK_EQ(b_set(&k, SOL_PACKET, PACKET_TX_RING, &none, sizeof(none)), 0);
+	CHECK_EQ(b_set_int(&k, PACKET_VERSION, TPACKET_V2), 0);
+	b_close(&k);
+}
+
+/* Without a number of its own, a group has room for 256. */
+static void
+groups_of_256(void)
+{
+	static struct sock k[257];
+	int i;
+
+	for (i = 0; i < 257; i++)
+		prepare(&k[i], false, BOUND);
+	for (i = 0; i < 256; i++)
+		CHECK_EQ(b_set_int(&k[i], PACKET_FANOUT, 3), 0);
+	CHECK_EQ(b_set_int(&k[256], PACKET_FANOUT, 3), -ENOSPC);
+	for (i = 0; i < 257; i++)
+		b_close(&k[i]);
+}
+
 static void
 ring_requests(bool kernel)
 {
@@ -291,19 +337,6 @@ ring_requests(bool kernel)
 	}
 }
 
-#define ON_BOTH(test)                                                                              \
-	static void library_##test(void)                                                           \
-	{                                                                                          \
-		test(false);                                                                       \
-	}                                                                                          \
-	static void kernel_##test(void)                                                            \
-	{                                                                                          \
-		if (kernel_ifindex == 0)                                                           \
-			SKIP("packet sockets on the host kernel need CAP_NET_ADMIN and "           \
-			     "CAP_NET_RAW");                                                       \
-		test(true);                                                                        \
-	}
-
 ON_BOTH(set_rows)
 ON_BOTH(read_back)
 ON_BOTH(header_lengths)
@@ -312,6 +345,7 @@ ON_BOTH(vnet_is_for_raw_sockets)
 ON_BOTH(memberships)
 ON_BOTH(fanout_members)
 ON_BOTH(ring_requests)
+ON_BOTH(mappings)
 
 int
 main(void)
@@ -335,6 +369,9 @@ main(void)
 	SL_TEST_RUN(kernel_fanout_members);
 	SL_TEST_RUN(library_ring_requests);
 	SL_TEST_RUN(kernel_ring_requests);
+	SL_TEST_RUN(library_mappings);
+	SL_TEST_RUN(kernel_mappings);
+	SL_TEST_RUN(groups_of_256);
 	net_close();
 	return help_end();
 }

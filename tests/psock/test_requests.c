@@ -24,6 +24,12 @@ static struct sockaddr_ll to = {
 #define VNET 4
 #define DGRAM 8
 #define BY_BIND 16 /* no address with the call */
+#define VNET12 32  /* with VNET: 12 bytes */
+#define NEXT 64	   /* tp_next_offset, in V3 alone */
+
+#ifndef PACKET_VNET_HDR_SZ
+#define PACKET_VNET_HDR_SZ 24
+#endif
 
 static const struct row {
 	const char *what;
@@ -78,10 +84,24 @@ static const struct row {
 		{0, WRONG, REQUEST}},
 	{"vnet no segment size", VNET, 70, REQUEST, 0, 0, 0x0800, {1, 1, 0, 0, 34, 16}, -EINVAL,
 		{0, WRONG, REQUEST}},
+	{"vnet of 12", VNET | VNET12, 72, REQUEST, 0, 0, 0x0800, {0}, GOOD + 60, {0, 0, 0}},
+	{"vnet of 12 checksum", VNET | VNET12, 72, REQUEST, 0, 0, 0x0800, {1, 0, 0, 0, 34, 6},
+		GOOD + 60, {0, 0, 0}},
+	{"vnet of 12 short", VNET | VNET12, 11, REQUEST, 0, 0, 0x0800, {0}, -EINVAL,
+		{0, WRONG, REQUEST}},
+	{"dgram to nobody", DGRAM | BY_BIND, 60, REQUEST, 0, 0, 0x88b5, {0}, -EINVAL,
+		{WRONG, REQUEST, REQUEST}},
+	{"next offset", NEXT, 60, REQUEST, 0, 0, 0x88b5, {0}, -EINVAL, {0, WRONG, REQUEST}},
 	{"vnet lossy", VNET | LOSS, 9, REQUEST, 0, 0, 0x0800, {0}, GOOD, {0, 0, 0}},
 	{"vnet one segment", VNET, 90, REQUEST, 0, 0, 0x0800, {1, 1, 54, 500, 34, 16}, GOOD + 80,
 		{0, 0, 0}},
 };
+
+static uint32_t
+vnet_bytes(const struct row *r)
+{
+	return !(r->options & VNET) ? 0 : r->options & VNET12 ? 12 : 10;
+}
 
 static void
 put_frame(uint8_t *p, const struct row *r, uint32_t len, const struct virtio_net_hdr *h)
@@ -90,8 +110,9 @@ put_frame(uint8_t *p, const struct row *r, uint32_t len, const struct virtio_net
 		0x45, 0, 0, 46, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2};
 
 	if (r->options & VNET) {
+		memset(p, 0, vnet_bytes(r));
 		memcpy(p, h, sizeof(*h));
-		p += sizeof(*h);
+		p += vnet_bytes(r);
 	}
 	if (len > 1600)
 		len = 1600;
@@ -111,7 +132,7 @@ put_slot(uint8_t *slot, int version, const struct row *r, bool good)
 {
 	static const struct virtio_net_hdr nothing;
 	uint32_t at = sl_pktring_data(version);
-	uint32_t len = good ? LEN + (r->options & VNET ? 10 : 0) : r->len;
+	uint32_t len = good ? LEN + vnet_bytes(r) : r->len;
 	uint16_t mac = good ? 64 : r->mac, off;
 	uint16_t pair[2] = {mac, good ? 64 : r->net};
 
@@ -133,6 +154,8 @@ put_slot(uint8_t *slot, int version, const struct row *r, bool good)
 		break;
 	}
 	sl_pktring_request(version, slot, len);
+	if (!good && (r->options & NEXT))
+		((struct tpacket3_hdr *)slot)->tp_next_offset = FRAME;
 	if (!good)
 		sl_pktring_status_set(version, slot, r->status);
 }
@@ -151,7 +174,7 @@ try_row(bool kernel, const struct row *r, int version)
 	if (r->options & OFF)
 		REQUIRE(b_set_int(&k, PACKET_TX_HAS_OFF, 1) == 0);
 	if (r->options & VNET)
-		REQUIRE(b_set_int(&k, PACKET_VNET_HDR, 1) == 0);
+		REQUIRE(b_set_int(&k, PACKET_VNET_HDR_SZ, (int)vnet_bytes(r)) == 0);
 	REQUIRE(b_ring(&k, PACKET_TX_RING, version) == 0);
 	map = b_map(&k, FRAME * FRAMES);
 	REQUIRE(map != NULL);
@@ -189,7 +212,8 @@ try_all(bool kernel)
 {
 	for (int v = TPACKET_V1; v <= TPACKET_V3; v++)
 		for (size_t i = 0; i < SL_COUNT_OF(rows); i++)
-			try_row(kernel, &rows[i], v);
+			if (!(rows[i].options & NEXT) || v == TPACKET_V3)
+				try_row(kernel, &rows[i], v);
 }
 
 /* What is wrong with the call itself, in the order in which it is found out. */
@@ -216,6 +240,120 @@ call_errors(bool kernel)
 	ll.sll_family = 77; /* not looked at */
 	CHECK_EQ(b_send(&k, &msg, 0), 0);
 	CHECK_EQ(b_send(&k, &msg, MSG_DONTWAIT), 0);
+	b_close(&k);
+}
+
+static void
+put_link(bool kernel, bool up)
+{
+	if (kernel)
+		REQUIRE(system(up ? "ip link set cable0 up" : "ip link set cable0 down") == 0);
+	else
+		sl_psock_port_event(
+			net, PORT, up ? SL_PSOCK_PORT_UP : SL_PSOCK_PORT_DOWN, SL_PSOCK_NO_WORKER);
+}
+
+/* A port that is down comes behind a bad address and before bad control data. */
+static void
+down_ports(bool kernel)
+{
+	struct sockaddr_ll ll = {.sll_family = AF_PACKET, .sll_halen = 9};
+	struct msghdr msg = {.msg_name = &ll, .msg_namelen = sizeof(ll)};
+	union {
+		struct cmsghdr c;
+		uint8_t bytes[CMSG_SPACE(4)];
+	} bad = {.c = {.cmsg_len = CMSG_LEN(4), .cmsg_level = SOL_SOCKET, .cmsg_type = 999}};
+	struct sock k;
+	uint8_t *map;
+
+	REQUIRE(b_open(kernel, SOCK_RAW, 0, &k) == 0);
+	REQUIRE(b_ring(&k, PACKET_TX_RING, TPACKET_V2) == 0);
+	map = b_map(&k, FRAME * FRAMES);
+	REQUIRE(map != NULL && b_bind_port(&k, 0) == 0);
+	put_slot(map, TPACKET_V2, &rows[0], true);
+	ll.sll_ifindex = b_ifindex(&k);
+	msg.msg_control = &bad;
+	msg.msg_controllen = sizeof(bad);
+	put_link(kernel, false);
+	CHECK_EQ(b_send(&k, &msg, 0), -EINVAL);
+	ll.sll_halen = 6;
+	CHECK_EQ(b_send(&k, &msg, 0), -ENETDOWN);
+	CHECK_EQ(sl_pktring_status(TPACKET_V2, map), REQUEST);
+	put_link(kernel, true);
+	CHECK_EQ(b_send(&k, &msg, 0), -EINVAL);
+	msg.msg_control = NULL;
+	msg.msg_controllen = 0;
+	CHECK_EQ(b_send(&k, &msg, 0), LEN);
+	b_unmap(&k, map, FRAME * FRAMES);
+	b_close(&k);
+}
+
+/* Control data: lengths, and types that mean something to every socket. */
+static void
+control_data(bool kernel)
+{
+	static const struct {
+		int level, type;
+		size_t len;
+		int value, expect;
+	} data[] = {{SOL_SOCKET, SO_MARK, CMSG_LEN(4), 0, LEN},
+		{SOL_SOCKET, SO_MARK, CMSG_LEN(3), 0, -EINVAL},
+		{SOL_SOCKET, SO_TIMESTAMPING, CMSG_LEN(4), 2, LEN},
+		{SOL_SOCKET, SO_TIMESTAMPING, CMSG_LEN(4), 16, -EINVAL}, /* reports, no recording */
+		{SOL_SOCKET, SO_TIMESTAMPING, CMSG_LEN(8), 2, -EINVAL},
+		{SOL_SOCKET, SCM_TXTIME, CMSG_LEN(8), 0, -EINVAL}, /* not asked for */
+		{SOL_SOCKET, 999, CMSG_LEN(4), 0, -EINVAL}, {IPPROTO_IP, 999, CMSG_LEN(4), 0, LEN},
+		{SOL_PACKET, PACKET_AUXDATA, CMSG_LEN(4), 0, LEN},
+		{SOL_SOCKET, SO_MARK, CMSG_LEN(0) - 1, 0, -EINVAL},
+		{SOL_SOCKET, SO_MARK, CMSG_LEN(4000), 0, -EINVAL}};
+
+	for (size_t i = 0; i < SL_COUNT_OF(data); i++) {
+		union {
+			struct cmsghdr c;
+			uint8_t bytes[CMSG_SPACE(8)];
+		} control = {.bytes = {0}};
+		struct msghdr msg = {.msg_control = &control, .msg_controllen = sizeof(control)};
+		struct sock k;
+		uint8_t *map;
+		int ret;
+
+		control.c.cmsg_len = data[i].len;
+		control.c.cmsg_level = data[i].level;
+		control.c.cmsg_type = data[i].type;
+		memcpy(CMSG_DATA(&control.c), &data[i].value, sizeof(data[i].value));
+		REQUIRE(b_open(kernel, SOCK_RAW, 0, &k) == 0);
+		REQUIRE(b_ring(&k, PACKET_TX_RING, TPACKET_V2) == 0);
+		map = b_map(&k, FRAME * FRAMES);
+		REQUIRE(map != NULL && b_bind_port(&k, 0) == 0);
+		put_slot(map, TPACKET_V2, &rows[0], true);
+		ret = b_send(&k, &msg, 0);
+		if (ret != data[i].expect)
+			fprintf(stderr, "row %zu\n", i);
+		CHECK_EQ(ret, data[i].expect);
+		b_unmap(&k, map, FRAME * FRAMES);
+		b_close(&k);
+	}
+}
+
+/* A ring's socket sends what is in the ring, whatever the call brings along. */
+static void
+data_is_ignored(bool kernel)
+{
+	uint8_t buf[1000] = {0};
+	struct iovec v = {buf, sizeof(buf)};
+	struct msghdr msg = {.msg_iov = &v, .msg_iovlen = 1};
+	struct sock k;
+	uint8_t *map;
+
+	REQUIRE(b_open(kernel, SOCK_RAW, 0, &k) == 0);
+	REQUIRE(b_ring(&k, PACKET_TX_RING, TPACKET_V2) == 0);
+	map = b_map(&k, FRAME * FRAMES);
+	REQUIRE(map != NULL && b_bind_port(&k, 0) == 0);
+	CHECK_EQ(b_send(&k, &msg, 0), 0);
+	put_slot(map, TPACKET_V2, &rows[0], true);
+	CHECK_EQ(b_send(&k, &msg, 0), LEN);
+	CHECK_EQ(b_send(&k, &msg, 0), 0);
+	b_unmap(&k, map, FRAME * FRAMES);
 	b_close(&k);
 }
 
@@ -271,47 +409,12 @@ plain_sends(bool kernel)
 	drain();
 }
 
-static void
-library_requests(void)
-{
-	try_all(false);
-}
-
-static void
-kernel_requests(void)
-{
-	if (kernel_ifindex == 0)
-		SKIP("packet sockets on the host kernel need CAP_NET_ADMIN and CAP_NET_RAW");
-	try_all(true);
-}
-
-static void
-library_call_errors(void)
-{
-	call_errors(false);
-}
-
-static void
-kernel_call_errors(void)
-{
-	if (kernel_ifindex == 0)
-		SKIP("packet sockets on the host kernel need CAP_NET_ADMIN and CAP_NET_RAW");
-	call_errors(true);
-}
-
-static void
-library_plain_sends(void)
-{
-	plain_sends(false);
-}
-
-static void
-kernel_plain_sends(void)
-{
-	if (kernel_ifindex == 0)
-		SKIP("packet sockets on the host kernel need CAP_NET_ADMIN and CAP_NET_RAW");
-	plain_sends(true);
-}
+ON_BOTH(try_all)
+ON_BOTH(call_errors)
+ON_BOTH(down_ports)
+ON_BOTH(control_data)
+ON_BOTH(data_is_ignored)
+ON_BOTH(plain_sends)
 
 int
 main(void)
@@ -319,12 +422,24 @@ main(void)
 	kernel_init();
 	help_init("requests");
 	net_open(help_progress, SL_PSOCK_LEND_AUTO);
-	SL_TEST_RUN(library_requests);
-	SL_TEST_RUN(kernel_requests);
+	SL_TEST_RUN(library_try_all);
+	SL_TEST_RUN(kernel_try_all);
 	SL_TEST_RUN(library_call_errors);
 	SL_TEST_RUN(kernel_call_errors);
+	SL_TEST_RUN(library_down_ports);
+	SL_TEST_RUN(kernel_down_ports);
+	SL_TEST_RUN(library_control_data);
+	SL_TEST_RUN(kernel_control_data);
+	SL_TEST_RUN(library_data_is_ignored);
+	SL_TEST_RUN(kernel_data_is_ignored);
 	SL_TEST_RUN(library_plain_sends);
 	SL_TEST_RUN(kernel_plain_sends);
+	net_close();
+	net_open(help_progress, SL_PSOCK_LEND_ALWAYS);
+	SL_TEST_RUN(library_try_all); /* the short ones lent, too */
+	net_close();
+	net_open(help_progress, SL_PSOCK_LEND_NEVER);
+	SL_TEST_RUN(library_try_all);
 	net_close();
 	return help_end();
 }

@@ -103,7 +103,7 @@ blocking_send_completes_itself(void)
 	struct ring r;
 
 	net_close();
-	net_open(help_progress, SL_PSOCK_LEND_AUTO);
+	net_open(help_progress, SL_PSOCK_LEND_ALWAYS);
 	r = ring_open(SOCK_RAW, TPACKET_V2);
 	for (uint32_t i = 0; i < FRAMES; i++)
 		request(&r, i, 100, 1);
@@ -113,7 +113,7 @@ blocking_send_completes_itself(void)
 	CHECK_EQ(sock_kick(r.s, 0), 0);
 	ring_end(&r);
 	net_close();
-	net_open(NULL, SL_PSOCK_LEND_AUTO);
+	net_open(NULL, SL_PSOCK_LEND_ALWAYS);
 }
 
 static void
@@ -132,6 +132,47 @@ blocking_send_is_bounded(void)
 	CHECK_EQ(drain(), 1);
 	CHECK_EQ(status(&r, 0), TP_STATUS_AVAILABLE);
 	ring_end(&r);
+}
+
+static struct ring *refilled;
+
+/* A slot comes back, and is a request again at once: there is always something pending. */
+static void
+refill_progress(void *arg, uint16_t worker)
+{
+	static uint32_t next;
+	struct rte_mbuf *m[1];
+
+	(void)arg;
+	(void)worker;
+	if (take(m, 1) != 1)
+		return;
+	rte_pktmbuf_free(m[0]);
+	CHECK_EQ(status(refilled, next), TP_STATUS_AVAILABLE);
+	request(refilled, next, 60, 1);
+	next = (next + 1) % FRAMES;
+}
+
+/* The limit is the call's, not that of each wait: else this one would never return. */
+static void
+one_limit_for_all_waits(void)
+{
+	struct timeval tv = {.tv_usec = 5000};
+	struct ring r;
+
+	net_close();
+	net_open(refill_progress, SL_PSOCK_LEND_ALWAYS);
+	r = ring_open(SOCK_RAW, TPACKET_V2);
+	refilled = &r;
+	REQUIRE(sl_psock_setsockopt(r.s, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv), NONE) == 0);
+	for (uint32_t i = 0; i < FRAMES; i++)
+		request(&r, i, 60, 1);
+	CHECK_EQ(sock_kick(r.s, 0), -ETIMEDOUT);
+	CHECK(r.s->tx_packets > FRAMES);
+	drain();
+	ring_end(&r);
+	net_close();
+	net_open(NULL, SL_PSOCK_LEND_ALWAYS);
 }
 
 static void
@@ -181,7 +222,91 @@ copies_complete_at_once(void)
 	rte_pktmbuf_free(m[0]);
 	ring_end(&r);
 	net_close();
+	net_open(NULL, SL_PSOCK_LEND_ALWAYS);
+}
+
+/* Left to itself, the library lends what is long and copies what is short: those slots come back
+ * with the call. Order is that of the ring, also over its end. */
+static void
+short_frames_are_copied(void)
+{
+	static const uint32_t len[FRAMES] = {60, 256, 257, 14, 1514, 300, 64, 65};
+
+	net_close();
 	net_open(NULL, SL_PSOCK_LEND_AUTO);
+	EACH_VERSION(v)
+	{
+		struct ring r = ring_open(SOCK_RAW, v);
+
+		for (uint32_t first = 0; first < 3 * FRAMES; first += 7) {
+			struct rte_mbuf *m[FRAMES];
+			ssize_t bytes = 0;
+
+			for (uint32_t i = 0; i < 7; i++) {
+				uint32_t n = (first + i) % FRAMES;
+
+				request(&r, n, len[n], (uint8_t)(first + i));
+				bytes += len[n];
+			}
+			CHECK_EQ(sock_kick(r.s, MSG_DONTWAIT), bytes);
+			REQUIRE(take(m, FRAMES) == 7);
+			for (uint32_t i = 0; i < 7; i++) {
+				uint32_t n = (first + i) % FRAMES;
+				const uint8_t *p = rte_pktmbuf_mtod(m[i], const uint8_t *);
+
+				CHECK_EQ(m[i]->pkt_len, len[n]);
+				CHECK_EQ(p[0], (uint8_t)(first + i));
+				CHECK_EQ(p[len[n] - 1], (uint8_t)(first + i));
+				CHECK_EQ(RTE_MBUF_HAS_EXTBUF(m[i]) != 0, len[n] > 256);
+				CHECK_EQ(rte_mbuf_check(m[i], 1, &(const char *){0}), 0);
+				CHECK_EQ(status(&r, n),
+					len[n] > 256 ? TP_STATUS_SENDING : TP_STATUS_AVAILABLE);
+			}
+			rte_pktmbuf_free_bulk(m, 7);
+			for (uint32_t i = 0; i < FRAMES; i++)
+				CHECK_EQ(status(&r, i), TP_STATUS_AVAILABLE);
+		}
+		CHECK_EQ(sl_pktring_tx_pending(r.s->tx), 0);
+		ring_end(&r);
+	}
+	net_close();
+	net_open(NULL, SL_PSOCK_LEND_ALWAYS);
+}
+
+/* A full port leaves copied slots what they were: requests, the first of them head. */
+static void
+short_frames_wait_for_room(void)
+{
+	struct rte_mbuf *m;
+	struct ring r;
+
+	net_close();
+	net_open(NULL, SL_PSOCK_LEND_AUTO);
+	m = frame(0x0800, 60);
+	r = ring_open(SOCK_RAW, TPACKET_V2);
+	CHECK_EQ(sock_set(r.s, PACKET_TIMESTAMP, 1 << 4), 0);
+	while (rte_eth_tx_burst(PORT, 0, &m, 1) == 1)
+		m = frame(0x0800, 60);
+	rte_pktmbuf_free(m);
+	for (int i = 0; i < 3; i++) {
+		REQUIRE(take(&m, 1) == 1);
+		rte_pktmbuf_free(m);
+	}
+	for (uint32_t i = 0; i < 6; i++)
+		request(&r, i, i % 2 ? 300 : 60, (uint8_t)i);
+	CHECK_EQ(sock_kick(r.s, MSG_DONTWAIT), 60 + 300 + 60);
+	CHECK_EQ(status(&r, 0), TP_STATUS_AVAILABLE | TP_STATUS_TS_SOFTWARE);
+	CHECK_EQ(status(&r, 1), TP_STATUS_SENDING);
+	CHECK_EQ(status(&r, 2), TP_STATUS_AVAILABLE | TP_STATUS_TS_SOFTWARE);
+	for (uint32_t i = 3; i < 6; i++)
+		CHECK_EQ(status(&r, i), TP_STATUS_SEND_REQUEST);
+	CHECK_EQ(sock_kick(r.s, MSG_DONTWAIT), -ENOBUFS);
+	drain();
+	CHECK_EQ(sock_kick(r.s, MSG_DONTWAIT), 300 + 60 + 300);
+	CHECK_EQ(drain(), 3);
+	ring_end(&r);
+	net_close();
+	net_open(NULL, SL_PSOCK_LEND_ALWAYS);
 }
 
 static void
@@ -311,7 +436,7 @@ pending_slots_keep_the_ring(void)
 	CHECK_EQ(rte_pktmbuf_mtod(m[0], uint8_t *)[59], 9);
 	rte_pktmbuf_free(m[0]);
 	net_close();
-	net_open(NULL, SL_PSOCK_LEND_AUTO);
+	net_open(NULL, SL_PSOCK_LEND_ALWAYS);
 }
 
 static void
@@ -365,12 +490,15 @@ int
 main(void)
 {
 	help_init("txring");
-	net_open(NULL, SL_PSOCK_LEND_AUTO);
+	net_open(NULL, SL_PSOCK_LEND_ALWAYS);
 	SL_TEST_RUN(dontwait_lends_and_returns);
 	SL_TEST_RUN(blocking_send_completes_itself);
 	SL_TEST_RUN(blocking_send_is_bounded);
+	SL_TEST_RUN(one_limit_for_all_waits);
 	SL_TEST_RUN(port_full_keeps_requests);
 	SL_TEST_RUN(copies_complete_at_once);
+	SL_TEST_RUN(short_frames_are_copied);
+	SL_TEST_RUN(short_frames_wait_for_room);
 	SL_TEST_RUN(no_mbuf_is_not_a_bad_request);
 	SL_TEST_RUN(cooked_frames_get_a_header);
 	SL_TEST_RUN(others_see_what_is_sent);

@@ -14,24 +14,24 @@
 
 #define PAGE_BYTES 4096u
 
-struct grave {
+struct pktring_grave {
 	struct sl_pktring_tx *ring;
-	struct grave *next;
+	struct pktring_grave *next;
 };
 
 /* (l) graves_lock; of all ports, since mbufs can outlive their port */
-static struct grave *graves;
+static struct pktring_grave *graves;
 static pthread_mutex_t graves_lock = PTHREAD_MUTEX_INITIALIZER;
 
 uint32_t
 pktring_graves_reap(void)
 {
-	struct grave **at = &graves;
+	struct pktring_grave **at = &graves;
 	uint32_t left = 0;
 
 	pthread_mutex_lock(&graves_lock);
 	while (*at != NULL) {
-		struct grave *g = *at;
+		struct pktring_grave *g = *at;
 
 		if (sl_pktring_tx_destroy(g->ring) == 0) {
 			*at = g->next;
@@ -45,16 +45,13 @@ pktring_graves_reap(void)
 	return left;
 }
 
+/* The grave was dug when the ring was made: a ring in flight must not be lost for want of memory.
+ */
 static void
-bury(struct sl_pktring_tx *ring)
+bury(struct sl_pktring_tx *ring, struct pktring_grave *g)
 {
-	struct grave *g;
-
-	if (sl_pktring_tx_destroy(ring) == 0)
-		return;
-	g = malloc(sizeof(*g));
-	if (g == NULL) { /* lost, but not freed under somebody's eyes */
-		PKTRING_LOG(ERR, "no memory to remember a ring in flight: it is not freed\n");
+	if (sl_pktring_tx_destroy(ring) == 0) {
+		free(g);
 		return;
 	}
 	g->ring = ring;
@@ -70,6 +67,9 @@ rings_create(struct pktring_client *c, const struct pktring_wish *wish)
 	struct sl_pktring_tx_conf conf = {.has_off = wish->has_off};
 	int ret = 0;
 
+	c->grave = malloc(sizeof(*c->grave));
+	if (c->grave == NULL)
+		return -ENOMEM;
 	if (wish->tx.bytes > 0)
 		ret = sl_pktring_tx_create(&wish->tx, &conf, RTE_MAX_LCORE, &c->tx);
 	if (ret == 0 && wish->rx.bytes > 0)
@@ -148,12 +148,13 @@ queue_leave(struct pktring_queue *q, struct pktring_client *c)
 static void
 client_free_rings(struct pktring_client *c)
 {
-	bury(c->tx);
+	bury(c->tx, c->grave);
 	sl_pktring_rx_destroy(c->rx);
 	sl_pktring_mem_free(&c->page_mem);
 	if (c->kick_fd >= 0)
 		close(c->kick_fd);
 	c->tx = NULL;
+	c->grave = NULL;
 	c->rx = NULL;
 	c->kick_fd = -1;
 }

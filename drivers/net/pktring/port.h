@@ -42,6 +42,7 @@ struct pktring_client {
 	uint16_t queue;
 	bool loss;
 	struct sl_pktring_tx *tx; /* may be NULL, as rx */
+	struct pktring_grave *grave;
 	struct sl_pktring_rx *rx;
 	struct sl_pktring_mem page_mem;
 	struct sl_pktring_page *page;

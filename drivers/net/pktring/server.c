@@ -58,8 +58,8 @@ client_remove(struct pktring_port *port, struct pktring_client *c)
 	*at = c->next;
 	if (!known)
 		port->strangers--;
-	/* By hand: a client has the eventfd too, and a forked child may have both, so that our closing
-	 * them ends no watch. */
+	/* By hand: a client has the eventfd too, and a forked child may have both, so that our
+	 * closing them ends no watch. */
 	if (known)
 		epoll_ctl(port->epoll_fd, EPOLL_CTL_DEL, c->kick_fd, NULL);
 	epoll_ctl(port->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
@@ -257,8 +257,11 @@ listen_on(const char *path)
 	if (is_stale(&addr))
 		unlink(path);
 	ret = sl_sys(bind(fd, (struct sockaddr *)&addr, sizeof(addr)));
-	if (ret == 0)
+	if (ret == 0) {
 		ret = sl_sys(listen(fd, STRANGERS_MAX));
+		if (ret != 0)
+			unlink(path);
+	}
 	if (ret != 0) {
 		close(fd);
 		return ret;

@@ -41,6 +41,13 @@ struct sl_client_info {
 	uint32_t tx_room;   /**< bytes that a transmit slot holds */
 };
 
+/** A ring as <linux/if_packet.h> has it, mapped here. */
+struct sl_client_ring {
+	uint8_t *addr;      /**< NULL: there is no such ring */
+	size_t bytes;
+	uint32_t block_size, frame_size, frames;
+};
+
 /** A received frame, in place. */
 struct sl_client_frame {
 	const uint8_t *data;
@@ -66,6 +73,11 @@ int sl_client_connect(const struct sl_client_conf *conf, struct sl_client **out,
 void sl_client_close(struct sl_client *c);
 
 void sl_client_info(const struct sl_client *c, struct sl_client_info *info);
+
+/** The rings themselves, for programs that know AF_PACKET's. Who fills slots directly does not use
+ * sl_client_tx_next and _submit as well, and who empties them not sl_client_rx_next and _done. */
+void sl_client_tx_ring(const struct sl_client *c, struct sl_client_ring *ring);
+void sl_client_rx_ring(const struct sl_client *c, struct sl_client_ring *ring);
 
 /** The next transmit slot's bytes (info.tx_room of them), or NULL while it is not free. */
 uint8_t *sl_client_tx_next(struct sl_client *c);

@@ -32,6 +32,7 @@
  *
  *     transmit                 peek..untake   complete   pending   destroy
  *       peek, take, untake,
+ *       give, back,
  *       reject, drop           no             yes        no*       no
  *       complete (other slot)  yes            yes        yes       no
  *     receive                  reserve, commit, tick: any number of threads, a spinlock inside
@@ -196,6 +197,19 @@ void sl_pktring_tx_take(struct sl_pktring_tx *ring, uint32_t worker);
  */
 void sl_pktring_tx_untake(struct sl_pktring_tx *ring, uint32_t worker);
 
+/**
+ * Fetched slots (sl_pktring_mbuf_fetch) are the client's again: AVAILABLE.
+ *
+ * @param first   number of the first of n slots that follow each other in the ring
+ * Caller: the sender.
+ * Ordering: PR2
+ */
+void sl_pktring_tx_give(struct sl_pktring_tx *ring, uint32_t first, uint32_t n);
+
+/** The slot before the head, which was fetched last, is a request again, and head. Caller: the
+ * sender. */
+void sl_pktring_tx_back(struct sl_pktring_tx *ring);
+
 /** The head slot is WRONG_FORMAT and stays head. Caller: the sender, after a peek. */
 void sl_pktring_tx_reject(struct sl_pktring_tx *ring);
 
@@ -214,6 +228,10 @@ void sl_pktring_tx_complete(struct sl_pktring_tx *ring, uint32_t slot, uint32_t 
 
 /** Pending slots. Exact to the sender, who alone takes: never too low. Caller: the sender. */
 uint32_t sl_pktring_tx_pending(const struct sl_pktring_tx *ring);
+
+/** Is the head slot a request, good or bad? For who wants to get nothing ready for nothing. Caller:
+ * the sender. */
+bool sl_pktring_tx_requested(const struct sl_pktring_tx *ring);
 
 /** Is the head slot the client's to fill (poll's POLLOUT)? Caller: any thread. */
 bool sl_pktring_tx_writable(const struct sl_pktring_tx *ring);

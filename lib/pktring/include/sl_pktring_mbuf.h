@@ -55,6 +55,24 @@ uint16_t sl_pktring_mbuf_lend(struct sl_pktring_tx *ring, const struct sl_pktrin
 	struct rte_mbuf *const *m, uint32_t *len, uint16_t n);
 
 /**
+ * Copy requests from the head into mbufs, one mbuf each, for as long as there is nothing peculiar
+ * about them, as sl_pktring_mbuf_lend does it. A copy of a cache line or two costs less than lending
+ * does: no buffer to attach and detach, no callback, no count.
+ *
+ * Fetched slots are SENDING until they are given back (sl_pktring_tx_give) or the head goes back
+ * (sl_pktring_tx_back), but they are not pending: nobody counts them. So one of the two must be done
+ * before the sender lets go of the ring.
+ *
+ * @param m       as sl_pktring_mbuf_lend, with room for want->most bytes
+ * @param first   set to the number of the first slot; the others follow it in the ring
+ * @return        how many were fetched, 0..n
+ * Caller: the sender.
+ * Ordering: PR1
+ */
+uint16_t sl_pktring_mbuf_fetch(struct sl_pktring_tx *ring, const struct sl_pktring_lend *want,
+	struct rte_mbuf *const *m, uint32_t *len, uint16_t n, uint32_t *first);
+
+/**
  * Free an attached mbuf that nobody has sent, without completing its slot, and untake the slot.
  *
  * @param worker   as sl_pktring_tx_untake, and as there last first

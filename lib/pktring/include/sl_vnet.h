@@ -66,6 +66,42 @@ int sl_vnet_check(const void *header, const uint8_t *head, uint32_t len, struct 
  */
 void sl_vnet_complete(uint8_t *packet, uint32_t len, const struct sl_vnet *v);
 
+/** A packet that is to be cut into segments, and the headers that each of them starts with. */
+struct sl_vnet_cut {
+	struct sl_vnet v;       /**< csum_start and csum_offset name the transport checksum */
+	uint32_t front_len;     /**< bytes of link, network and transport header */
+	uint32_t payload;       /**< bytes behind them */
+	uint32_t segments;      /**< 1.. */
+	uint8_t front[SL_VNET_HEAD];
+};
+
+/**
+ * Get ready to cut a packet as its segmentation request says, for a port that cannot: TCP over IPv4
+ * or IPv6, UDP by UDP_L4.
+ *
+ * @param v      checked against this packet, v->gso other than NONE
+ * @param head   the packet's first min(len, SL_VNET_HEAD) bytes, a private copy
+ * @param cut    set on success only
+ * @return       0; -EINVAL: headers that are not those of the request, or that end behind the
+ *               packet or behind SL_VNET_HEAD; a checksum request for another field; UFO
+ * Caller: any thread.
+ */
+int sl_vnet_cut(const struct sl_vnet *v, const uint8_t *head, uint32_t len,
+	struct sl_vnet_cut *cut) SL_MUST_CHECK;
+
+/** Payload bytes of segment i (below cut->segments); they start at front_len + i * gso_size. */
+uint32_t sl_vnet_cut_payload(const struct sl_vnet_cut *cut, uint32_t i);
+
+/**
+ * Write the headers of segment i, as Linux makes them: its lengths, identification counted up,
+ * sequence number, FIN and PSH with the last alone, CWR with the first alone. The IPv4 checksum is
+ * complete, the transport checksum's field has the sum of the pseudo header, as sl_vnet_complete
+ * wants it.
+ *
+ * @param front   front_len bytes
+ */
+void sl_vnet_cut_front(const struct sl_vnet_cut *cut, uint32_t i, uint8_t *front);
+
 /** Write a vnet header for a received packet: data_valid when its checksums are known good. */
 void sl_vnet_fill(void *header, uint32_t size, bool data_valid);
 

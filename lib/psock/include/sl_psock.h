@@ -55,9 +55,11 @@ struct sl_psock_net_conf {
 
 /** May transmit slots be lent to the port as they are? */
 enum sl_psock_lend {
-	SL_PSOCK_LEND_AUTO,   /**< to vdevs that read with the CPU; never with MBUF_FAST_FREE */
+	/** To vdevs that read with the CPU; never with MBUF_FAST_FREE; and not frames so short that a
+	 * copy costs less. */
+	SL_PSOCK_LEND_AUTO,
 	SL_PSOCK_LEND_NEVER,
-	SL_PSOCK_LEND_ALWAYS,
+	SL_PSOCK_LEND_ALWAYS, /**< whatever the length */
 };
 
 struct sl_psock_port_conf {

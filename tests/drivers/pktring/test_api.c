@@ -23,15 +23,17 @@
 #include "sl_client.h"
 #include "sl_pktring_slot.h"
 #include "sl_pktring_wire.h"
+#include "sl_shared.h"
 #include "sl_test.h"
 #include "sl_test_leak.h"
 
 #define PORT 0
+#define SECOND 1 /* of two queues */
 #define POOL 2047
 #define PATIENCE_MS 20000 /* only ever waited out when something is broken */
 
 static struct rte_mempool *pool;
-static char path[64];
+static char path[64], second_path[64];
 static unsigned int descriptors_idle; /* with no client */
 
 /* Rings and pages of clients. One with a slot still pending would not be unmapped. */
@@ -289,6 +291,179 @@ dial(void)
 	return fd;
 }
 
+/* The rings are laid out as <linux/if_packet.h> says: without another call of the library. */
+static void
+rings_are_what_the_headers_say(void)
+{
+	struct sl_client *c = client_open(TPACKET_V2, 32, 32);
+	struct sl_client_ring tx, rx;
+	struct tpacket2_hdr *h;
+	struct rte_mbuf *m[2];
+
+	sl_client_tx_ring(c, &tx);
+	sl_client_rx_ring(c, &rx);
+	REQUIRE(tx.addr != NULL && rx.addr != NULL && tx.frames == 32);
+	CHECK_EQ(tx.bytes, (size_t)tx.frames * tx.frame_size);
+	for (uint32_t i = 0; i < 2; i++) {
+		h = (void *)(tx.addr + i * tx.frame_size);
+		memset((uint8_t *)h + TPACKET2_HDRLEN - sizeof(struct sockaddr_ll), (int)i + 1, 60);
+		h->tp_len = 60;
+		sl_store_release(&h->tp_status, TP_STATUS_SEND_REQUEST); /* PR1 */
+	}
+	CHECK_EQ(rte_eth_rx_burst(PORT, 0, m, 2), 2);
+	CHECK_EQ(rte_pktmbuf_mtod(m[1], uint8_t *)[59], 2);
+	CHECK_EQ(rte_eth_tx_burst(PORT, 0, m, 2), 2);
+	h = (void *)(rx.addr + rx.frame_size);
+	CHECK_EQ(sl_load_acquire(&h->tp_status) & TP_STATUS_USER, TP_STATUS_USER); /* PR3 */
+	CHECK_EQ(h->tp_snaplen, 60);
+	CHECK_EQ(((uint8_t *)h)[h->tp_mac + 59], 2);
+	sl_client_close(c);
+	link_wait(false);
+}
+
+static uint32_t link_events;
+
+static int
+link_changed(uint16_t port, enum rte_eth_event_type type, void *arg, void *out)
+{
+	(void)port;
+	(void)type;
+	(void)arg;
+	(void)out;
+	sl_fetch_add_relaxed(&link_events, 1u);
+	return 0;
+}
+
+static void
+second_start(void)
+{
+	struct rte_eth_conf conf = {.intr_conf = {.lsc = 1}};
+
+	REQUIRE(rte_eth_dev_configure(SECOND, 2, 2, &conf) == 0);
+	for (uint16_t i = 0; i < 2; i++) {
+		REQUIRE(rte_eth_rx_queue_setup(SECOND, i, 0, SOCKET_ID_ANY, NULL, pool) == 0);
+		REQUIRE(rte_eth_tx_queue_setup(SECOND, i, 0, SOCKET_ID_ANY, NULL) == 0);
+	}
+	REQUIRE(rte_eth_dev_start(SECOND) == 0);
+}
+
+static int
+second_client(uint16_t queue, struct sl_client **c, const char **why)
+{
+	struct sl_client_conf conf = {.path = second_path,
+		.queue = queue,
+		.version = TPACKET_V3,
+		.tx_frames = 32,
+		.rx_frames = 32};
+
+	return sl_client_connect(&conf, c, why);
+}
+
+/* Two queues: clients are on the one that they asked for, or on the emptier; each counts its own.
+ */
+static void
+queues_are_apart(void)
+{
+	struct sl_client *c[3], *none;
+	struct sl_client_info info;
+	struct rte_eth_stats stats;
+	struct rte_mbuf *m[4];
+	const char *why;
+
+	second_start();
+	CHECK_EQ(second_client(2, &none, &why), -EINVAL);
+	CHECK(why != NULL && strstr(why, "queue") != NULL);
+	REQUIRE(second_client(1, &c[0], &why) == 0);
+	REQUIRE(second_client(SL_CLIENT_ANY_QUEUE, &c[1], &why) == 0);
+	sl_client_info(c[1], &info);
+	CHECK_EQ(info.queue, 0);
+	REQUIRE(second_client(0, &c[2], &why) == 0);
+	put(c[0], 60, 1);
+	put(c[1], 61, 2);
+	put(c[2], 62, 3);
+	CHECK_EQ(rte_eth_rx_burst(SECOND, 1, m, 4), 1);
+	CHECK_EQ(m[0]->pkt_len, 60);
+	rte_pktmbuf_free(m[0]);
+	CHECK_EQ(rte_eth_rx_burst(SECOND, 0, m, 4), 2); /* both clients of it */
+	CHECK_EQ(m[0]->pkt_len + m[1]->pkt_len, 61 + 62);
+	rte_pktmbuf_free_bulk(m, 2);
+	REQUIRE(rte_eth_stats_get(SECOND, &stats) == 0);
+	CHECK_EQ(stats.q_ipackets[0], 2);
+	CHECK_EQ(stats.q_ipackets[1], 1);
+	CHECK_EQ(stats.q_ibytes[1], 60);
+	CHECK_EQ(stats.ipackets, 3);
+	for (int i = 0; i < 3; i++)
+		sl_client_close(c[i]);
+}
+
+/* Sixteen clients share a queue; the next one is told why not. */
+static void
+a_queue_has_a_limit(void)
+{
+	struct sl_client *c[16], *none;
+	struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
+	const char *why;
+
+	for (int i = 0; i < 16; i++)
+		while (second_client(0, &c[i], &why) != 0)
+			usleep(1000); /* those of the last case are going */
+	CHECK_EQ(second_client(0, &none, &why), -EUSERS);
+	CHECK(why != NULL && strstr(why, "as many clients") != NULL);
+	memset(rte_pktmbuf_append(m, 60), 1, 60);
+	CHECK_EQ(rte_eth_tx_burst(SECOND, 0, &m, 1), 1);
+	for (int i = 0; i < 16; i++) {
+		struct sl_client_frame f;
+
+		while (sl_client_rx_next(c[i], &f) == 0) /* a turn retires V3 blocks */
+			CHECK_EQ(rte_eth_rx_burst(SECOND, 0, &m, 1), 0);
+		CHECK_EQ(f.len, 60);
+		sl_client_close(c[i]);
+	}
+}
+
+static void
+settings_of_a_port(void)
+{
+	struct rte_eth_dev_info info;
+	struct rte_eth_stats stats;
+	struct rte_eth_link link;
+	struct sl_client *c;
+	struct rte_mbuf *m[2];
+	const char *why;
+
+	CHECK_EQ(rte_eth_dev_callback_register(SECOND, RTE_ETH_EVENT_INTR_LSC, link_changed, NULL),
+		0);
+	do {
+		REQUIRE(rte_eth_link_get_nowait(SECOND, &link) == 0);
+	} while (link.link_status == RTE_ETH_LINK_UP);
+	sl_store_relaxed(&link_events, 0u);
+	REQUIRE(rte_eth_dev_info_get(SECOND, &info) == 0);
+	CHECK_EQ(info.max_rx_queues, 2);
+	CHECK_EQ(rte_eth_dev_set_mtu(SECOND, (uint16_t)(info.min_mtu - 1)), -EINVAL);
+	CHECK_EQ(rte_eth_dev_set_mtu(SECOND, 500), 0);
+	CHECK_EQ(rte_eth_promiscuous_enable(SECOND), 0);
+	CHECK_EQ(rte_eth_promiscuous_get(SECOND), 1);
+	CHECK_EQ(rte_eth_allmulticast_enable(SECOND), 0);
+	while (second_client(1, &c, &why) != 0)
+		usleep(1000);
+	while (sl_load_relaxed(&link_events) == 0)
+		usleep(1000);
+	REQUIRE(rte_eth_stats_reset(SECOND) == 0);
+	put(c, 500 + 14 + 8, 1); /* header and two tags */
+	put(c, 500 + 14 + 8 + 1, 1);
+	CHECK_EQ(rte_eth_rx_burst(SECOND, 1, m, 2), 1);
+	rte_pktmbuf_free(m[0]);
+	REQUIRE(rte_eth_stats_get(SECOND, &stats) == 0);
+	CHECK_EQ(stats.ierrors, 1);
+	CHECK_EQ(sl_client_tx_refused(c), 1);
+	sl_client_close(c);
+	while (sl_load_relaxed(&link_events) < 2)
+		usleep(1000);
+	REQUIRE(rte_eth_dev_stop(SECOND) == 0);
+	REQUIRE(rte_eth_dev_close(SECOND) == 0);
+	CHECK(access(second_path, F_OK) != 0);
+}
+
 /* Garbage, and hellos with every field spoiled in turn: refused or cut off, and others go on. */
 static void
 nonsense_is_refused(void)
@@ -451,13 +626,15 @@ port_start(void)
 int
 main(int argc, char **argv)
 {
-	char vdev[128], prefix[64];
+	char vdev[128], second[160], prefix[64];
 	const char *eal[] = {"test", "--no-huge", "-m", "256", "--no-pci", "--no-telemetry", "-l",
-		"0", "--log-level=error", "-d", argc > 1 ? argv[1] : "", vdev, prefix};
+		"0", "--log-level=error", "-d", argc > 1 ? argv[1] : "", vdev, second, prefix};
 
 	REQUIRE(argc == 2);
 	snprintf(path, sizeof(path), "/tmp/sluice-pktring-%d.sock", getpid());
+	snprintf(second_path, sizeof(second_path), "/tmp/sluice-pktring-%d-2.sock", getpid());
 	snprintf(vdev, sizeof(vdev), "--vdev=net_pktring0,path=%s", path);
+	snprintf(second, sizeof(second), "--vdev=net_pktring1,path=%s,queues=2", second_path);
 	snprintf(prefix, sizeof(prefix), "--file-prefix=pktring_api_%d", getpid());
 	REQUIRE(rte_eal_init((int)SL_COUNT_OF(eal), (char **)(uintptr_t)eal) >= 0);
 	pool = rte_pktmbuf_pool_create(
@@ -470,6 +647,10 @@ main(int argc, char **argv)
 	SL_TEST_RUN(a_waiting_client_is_woken);
 	SL_TEST_RUN(a_sleeping_port_is_woken);
 	SL_TEST_RUN(queues_stop_and_start);
+	SL_TEST_RUN(rings_are_what_the_headers_say);
+	SL_TEST_RUN(queues_are_apart);
+	SL_TEST_RUN(a_queue_has_a_limit);
+	SL_TEST_RUN(settings_of_a_port);
 	SL_TEST_RUN(nonsense_is_refused);
 	SL_TEST_RUN(silence_has_a_limit);
 	/* After whatever the library opens once, and before anything is left in flight. */

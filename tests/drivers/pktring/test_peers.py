@@ -18,8 +18,25 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', 'tpacket'))
 import ring_client  # noqa: E402  (the path comes first)
 import rig as r  # noqa: E402
+import test_defects  # noqa: E402
 import test_environments as env  # noqa: E402
 
+# The features of doc/pktring.ini, and what in the driver's code is there for each.
+FEATURES = {
+    'Link status': '.link_update =',
+    'Link status event': 'RTE_ETH_EVENT_INTR_LSC',
+    'Rx interrupt': '.rx_queue_intr_enable =',
+    'Queue start/stop': '.rx_queue_start =',
+    'MTU update': '.mtu_set =',
+    'Scattered Rx': 'RX_OFFLOAD_SCATTER',
+    'Promiscuous mode': '.promiscuous_enable =',
+    'Allmulticast mode': '.allmulticast_enable =',
+    'Basic stats': '.stats_get =',
+    'Extended stats': '.xstats_get =',
+    'Stats per queue': 'q_ipackets',
+    'Multiprocess aware': 'secondary_ops',
+    'Linux': 'sys/epoll.h',
+}
 SEED = random.randrange(1 << 32)
 MACS = (bytes.fromhex('020000000a01'), bytes.fromhex('020000000a02'))
 
@@ -164,6 +181,8 @@ def run(cases, rig):
         tool = shutil.which('dpdk-pmdinfo.py')
         text = r.sh('/usr/bin/python3', tool, rig.plugin)
         assert 'net_pktring' in text and 'path=<string>' in text, text
+    with cases('the feature table claims what the code has, and nothing more'):
+        test_defects.check_features('pktring', FEATURES)
     run_secondary(cases, rig, lib)
     run_switch(cases, rig, lib)
 
