@@ -16,6 +16,7 @@
 
 #include "mistakes.h"
 #include "sl_inet.h"
+#include "stamp.h"
 
 #define CONF_PORTS_MAX 16
 #define CONF_SERVICES_MAX 64
@@ -28,7 +29,7 @@
 
 enum conf_hugepages { CONF_HUGE_AUTO, CONF_HUGE_YES, CONF_HUGE_NO };
 enum conf_idle { CONF_IDLE_POLL, CONF_IDLE_BACKOFF };
-enum conf_kind { CONF_SINK, CONF_ECHO, CONF_DROP, CONF_KINDS };
+enum conf_kind { CONF_SINK, CONF_ECHO, CONF_DROP, CONF_REFLECT, CONF_KINDS };
 
 struct conf_cidr {
 	struct sl_addr addr;
@@ -72,12 +73,17 @@ struct conf_service {
 	uint32_t udp_line;
 	uint32_t address_line;
 	uint32_t port_line;
+	uint32_t sequence_line;
+	uint32_t format_line;
+	bool has_kind;
 	enum conf_kind kind;
 	uint16_t udp_port;
 	struct sl_addr address; /**< :: for any */
 	bool has_address;
-	char port[CONF_NAME_LEN]; /**< name of a port, or "" for all */
-	uint64_t rcvbuf;	  /**< 0: the default */
+	char port[CONF_NAME_LEN];     /**< name of a port, or "" for all */
+	uint64_t rcvbuf;	      /**< 0: the default */
+	enum stamp_sequence sequence; /**< of a reflector */
+	enum stamp_format format;     /**< likewise */
 };
 
 struct conf {

@@ -25,6 +25,8 @@
 #define CACHE 512
 #define MBUF_OVERHEAD 256
 #define IPV6_MTU 1280
+/* Sessions of a stateful reflector, rounded up. */
+#define SESSIONS_MB 10
 
 uint16_t
 conf_ring(const struct conf_port *port)
@@ -95,6 +97,10 @@ conf_memory_needed_mb(const struct conf *conf)
 {
 	uint64_t bytes = (uint64_t)conf_mbufs(conf) * (conf_mbuf_size(conf) + MBUF_OVERHEAD);
 
+	for (uint16_t i = 0; i < conf->nservices; i++)
+		if (conf->service[i].kind == CONF_REFLECT &&
+			conf->service[i].sequence == STAMP_STATEFUL)
+			bytes += (uint64_t)SESSIONS_MB << 20;
 	return MEMORY_BASE_MB + (uint32_t)(bytes >> 20);
 }
 
@@ -237,12 +243,27 @@ port_of(const struct conf *conf, const struct sl_addr *a)
 	return NULL;
 }
 
+/* Keys that only a reflector has. */
+static void
+check_reflect(const struct conf_service *s, struct mistakes *m)
+{
+	static const char what[] = "is for kind = reflect alone; leave it out.";
+
+	if (!s->has_kind || s->kind == CONF_REFLECT)
+		return;
+	if (s->sequence_line != 0)
+		mistake(m, s->sequence_line, "[service %s] sequence: %s", s->name, what);
+	if (s->format_line != 0)
+		mistake(m, s->format_line, "[service %s] format: %s", s->name, what);
+}
+
 static void
 check_service(const struct conf *conf, const struct conf_service *s, struct mistakes *m)
 {
 	const struct conf_port *p = find_port(conf, s->port), *has;
 	char text[64];
 
+	check_reflect(s, m);
 	if (s->port[0] != '\0' && p == NULL)
 		mistake(m, s->port_line,
 			"[service %s] port = %s: there is no [port %s]; name one that there is.",
@@ -357,9 +378,12 @@ conf_cross(struct conf *conf, struct mistakes *m)
 	check_services(conf, m);
 	check_lcores(conf, m);
 	check_memory(conf, m);
-	for (uint16_t i = 0; i < conf->nservices; i++)
+	for (uint16_t i = 0; i < conf->nservices; i++) {
 		if (conf->service[i].rcvbuf == 0)
 			conf->service[i].rcvbuf = RCVBUF_DEFAULT;
+		if (conf->service[i].format_line == 0)
+			conf->service[i].format = STAMP_SENDER;
+	}
 }
 
 bool
@@ -368,7 +392,8 @@ conf_service_equal(const struct conf_service *a, const struct conf_service *b)
 	return a->kind == b->kind && a->udp_port == b->udp_port &&
 	       a->has_address == b->has_address &&
 	       memcmp(&a->address, &b->address, sizeof(a->address)) == 0 &&
-	       strcmp(a->port, b->port) == 0 && a->rcvbuf == b->rcvbuf;
+	       strcmp(a->port, b->port) == 0 && a->rcvbuf == b->rcvbuf &&
+	       a->sequence == b->sequence && a->format == b->format;
 }
 
 static bool

@@ -13,7 +13,7 @@
 
 #define CPU_MAX 1023
 
-static const char *const kinds[] = {"sink", "echo", "drop"};
+static const char *const kinds[] = {"sink", "echo", "drop", "reflect"};
 static const char *const yes_no[] = {"no", "yes"};
 static const char *const log_names[] = {"error", "warning", "notice", "info", "debug"};
 static const int log_levels[] = {
@@ -434,8 +434,34 @@ take_kind(struct conf_at *at)
 {
 	unsigned int i;
 
-	if (conf_word(at, kinds, SL_COUNT_OF(kinds), "sink, echo or drop", &i))
+	if (conf_word(at, kinds, SL_COUNT_OF(kinds), "sink, echo, drop or reflect", &i)) {
 		at->service->kind = (enum conf_kind)i;
+		at->service->has_kind = true;
+	}
+}
+
+static void
+take_sequence(struct conf_at *at)
+{
+	static const char *const words[] = {
+		[STAMP_STATELESS] = "stateless", [STAMP_STATEFUL] = "stateful"};
+	unsigned int i;
+
+	at->service->sequence_line = at->line;
+	if (conf_word(at, words, SL_COUNT_OF(words), "stateless or stateful", &i))
+		at->service->sequence = (enum stamp_sequence)i;
+}
+
+static void
+take_format(struct conf_at *at)
+{
+	static const char *const words[] = {
+		[STAMP_NTP] = "ntp", [STAMP_PTP] = "ptp", [STAMP_SENDER] = "sender"};
+	unsigned int i;
+
+	at->service->format_line = at->line;
+	if (conf_word(at, words, SL_COUNT_OF(words), "ntp, ptp or sender", &i))
+		at->service->format = (enum stamp_format)i;
 }
 
 static void
@@ -487,5 +513,7 @@ const struct conf_key conf_service_keys[] = {
 	{"address", NULL, take_service_address},
 	{"port", NULL, take_service_port},
 	{"rcvbuf", NULL, take_rcvbuf},
+	{"sequence", NULL, take_sequence},
+	{"format", NULL, take_format},
 	{NULL, NULL, NULL},
 };

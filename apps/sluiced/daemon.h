@@ -46,6 +46,17 @@ enum service_outcome {
 	SERVICE_TOO_BIG,   /**< no echo: longer than the MTU of the way back */
 	SERVICE_UNREACHABLE, /**< no echo: no way back */
 	SERVICE_NO_MBUF,     /**< no echo: no packet for the copy */
+	/* Those of enum stamp_outcome, in its order. */
+	SERVICE_STAMP_ANSWERED,
+	SERVICE_STAMP_SHORT,
+	SERVICE_STAMP_UNPADDED,
+	SERVICE_STAMP_REFLECTED,
+	SERVICE_STAMP_PORT,
+	SERVICE_STAMP_SESSIONS,
+	SERVICE_STAMP_GROUP,	   /**< sent to or from a group or broadcast address: no answer */
+	SERVICE_STAMP_TOO_BIG,	   /**< no answer: longer than the MTU of the way back */
+	SERVICE_STAMP_UNREACHABLE, /**< no answer: no way back */
+	SERVICE_STAMP_NO_MBUF,	   /**< no answer: no packet for the copy */
 	SERVICE_OUTCOMES
 };
 
@@ -79,6 +90,8 @@ struct service {
 	uint16_t worker;	   /**< its reader */
 	enum conf_kind kind;	   /**< (relaxed) a reload may change it while workers serve */
 	struct service_cell *cell; /**< one a worker */
+	struct stamp *stamp;	   /**< of a reflector, its reader's; else NULL */
+	uint64_t clock_ms;	   /**< when its reader last asked for the state of the clock */
 };
 
 struct service_table {
@@ -87,6 +100,7 @@ struct service_table {
 	/** UDP ports of echo services, network order: they are not answered. */
 	uint16_t nechos;
 	uint16_t echo[CONF_SERVICES_MAX];
+	bool reflects; /**< some service is a reflector */
 };
 
 struct daemon;

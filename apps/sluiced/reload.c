@@ -26,13 +26,22 @@ find(const struct service_table *t, const char *name)
 	return NULL;
 }
 
-/* May the sockets stay? */
+/* A reflector is made for good, with its sessions: does it stay what it is, or none? */
+static bool
+same_reflector(const struct conf_service *a, const struct conf_service *b)
+{
+	if (a->kind != CONF_REFLECT && b->kind != CONF_REFLECT)
+		return true;
+	return a->kind == b->kind && a->sequence == b->sequence && a->format == b->format;
+}
+
+/* May the service stay, with its sockets? */
 static bool
 same_sockets(const struct conf_service *a, const struct conf_service *b)
 {
 	return a->udp_port == b->udp_port && a->has_address == b->has_address &&
 	       memcmp(&a->address, &b->address, sizeof(a->address)) == 0 &&
-	       strcmp(a->port, b->port) == 0;
+	       strcmp(a->port, b->port) == 0 && same_reflector(a, b);
 }
 
 static void
@@ -71,6 +80,7 @@ draft_make(struct daemon *d, const struct conf *conf, struct draft *draft, struc
 		t->service[t->n++] = s;
 		if (c->kind == CONF_ECHO)
 			t->echo[t->nechos++] = rte_cpu_to_be_16(c->udp_port);
+		t->reflects |= c->kind == CONF_REFLECT;
 	}
 	return true;
 }

@@ -8,15 +8,17 @@
  * broadcast address is answered; no source port is answered behind which something may answer back
  * without being asked to (well-known reflectors, and our own echo services, wherever they are); and
  * it goes to the address that asked, over the stack, which has refused sources that nobody may send
- * from.
+ * from. A reflector's answers follow the same rules, but for the ports, where stamp.h has its own.
  */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <rte_common.h>
 #include <rte_mbuf.h>
+#include <rte_random.h>
 
 #include "../common/app.h"
 #include "daemon.h"
@@ -24,6 +26,15 @@
 
 #define HEADROOM 128 /* as sl_inet_udp_output needs */
 #define SLOTS 4096
+#define NSEC_PER_SEC UINT64_C(1000000000)
+#define NSEC_PER_MSEC UINT64_C(1000000)
+#define CLOCK_EVERY_MS 1000
+/* Sessions of a stateful reflector. Whoever forges new ones takes what there is a second, but
+ * cannot fill the table: it forgets faster. */
+#define SESSIONS 65536
+#define SESSIONS_IDLE_MS 120000
+#define SESSIONS_PER_S 500
+#define TTL_MAX 255
 
 const struct service_outcome_info service_outcome_info[SERVICE_OUTCOMES] = {
 	[SERVICE_SUNK] = {"sunk", false},
@@ -34,7 +45,20 @@ const struct service_outcome_info service_outcome_info[SERVICE_OUTCOMES] = {
 	[SERVICE_TOO_BIG] = {"echo_too_big", true},
 	[SERVICE_UNREACHABLE] = {"echo_unreachable", true},
 	[SERVICE_NO_MBUF] = {"echo_no_mbuf", true},
+	[SERVICE_STAMP_ANSWERED] = {"stamp_answered", false},
+	[SERVICE_STAMP_SHORT] = {"stamp_short", true},
+	[SERVICE_STAMP_UNPADDED] = {"stamp_unpadded", true},
+	[SERVICE_STAMP_REFLECTED] = {"stamp_reflected", true},
+	[SERVICE_STAMP_PORT] = {"stamp_source_port", true},
+	[SERVICE_STAMP_SESSIONS] = {"stamp_sessions", true},
+	[SERVICE_STAMP_GROUP] = {"stamp_group", true},
+	[SERVICE_STAMP_TOO_BIG] = {"stamp_too_big", true},
+	[SERVICE_STAMP_UNREACHABLE] = {"stamp_unreachable", true},
+	[SERVICE_STAMP_NO_MBUF] = {"stamp_no_mbuf", true},
 };
+
+_Static_assert(SERVICE_STAMP_ANSWERED + STAMP_OUTCOMES == SERVICE_STAMP_GROUP,
+	"every outcome of a reflector is one of a service");
 
 /* Services that answer whatever comes: echo, discard's neighbours daytime, quotd, chargen and time;
  * and those that are known to be asked in others' names: DNS, TFTP, NTP, SNMP, CLDAP, STAMP, SSDP,
@@ -60,12 +84,21 @@ is_group(const struct sl_inet *inet, const struct sl_addr *a)
 	return sl_addr_is_multicast(a) || sl_inet_addr_is_broadcast(inet, a);
 }
 
-/* The packet itself if it is ours to write, else a copy; then m is freed. NULL: no packet for it.
- */
-static struct rte_mbuf *
-writable(struct daemon *d, struct rte_mbuf *m)
+static uint64_t
+clock_ns(clockid_t id)
 {
-	bool ours = rte_pktmbuf_headroom(m) >= HEADROOM;
+	struct timespec ts;
+
+	clock_gettime(id, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+/* The packet itself if it is ours to write and its first octets, of which there are that many, are
+ * in one piece; else a copy; then m is freed. NULL: no packet for it. */
+static struct rte_mbuf *
+writable(struct daemon *d, struct rte_mbuf *m, uint32_t octets)
+{
+	bool ours = rte_pktmbuf_headroom(m) >= HEADROOM && rte_pktmbuf_data_len(m) >= octets;
 	struct rte_mbuf *copy;
 
 	for (const struct rte_mbuf *s = m; s != NULL && ours; s = s->next)
@@ -75,6 +108,21 @@ writable(struct daemon *d, struct rte_mbuf *m)
 	copy = rte_pktmbuf_copy(m, d->pool, 0, UINT32_MAX);
 	rte_pktmbuf_free(m);
 	return copy;
+}
+
+/* Send a packet of ours, or free it. */
+static int
+send_back(struct worker *w, const struct sl_inet_flow *flow, struct rte_mbuf *m)
+{
+	int ret;
+
+	/* What the port said of it on its way in does not hold on its way out. */
+	m->ol_flags &= RTE_MBUF_F_EXTERNAL | RTE_MBUF_F_INDIRECT;
+	m->tx_offload = 0;
+	ret = sl_inet_udp_output(w->d->inet, w->index, flow, m);
+	if (ret != 0)
+		rte_pktmbuf_free(m);
+	return ret;
 }
 
 static enum service_outcome
@@ -96,17 +144,61 @@ echo(struct worker *w, const struct service_table *t, const struct sl_dgram *g)
 		rte_pktmbuf_free(m);
 		return why;
 	}
-	m = writable(d, m);
+	m = writable(d, m, 0);
 	if (m == NULL)
 		return SERVICE_NO_MBUF;
-	/* What the port said of it on its way in does not hold on its way out. */
-	m->ol_flags &= RTE_MBUF_F_EXTERNAL | RTE_MBUF_F_INDIRECT;
-	m->tx_offload = 0;
-	ret = sl_inet_udp_output(d->inet, w->index, &flow, m);
+	ret = send_back(w, &flow, m);
 	if (ret == 0)
 		return SERVICE_ECHOED;
-	rte_pktmbuf_free(m);
 	return ret == -EMSGSIZE ? SERVICE_TOO_BIG : SERVICE_UNREACHABLE;
+}
+
+static enum service_outcome
+reflect(struct worker *w, struct service *s, uint64_t rx_ns, const struct sl_dgram *g)
+{
+	struct sl_inet_flow flow = {.sport = g->dport, .dport = g->sport, .ttl = TTL_MAX};
+	struct stamp_seen seen = {
+		.sport = g->sport, .dport = g->dport, .ttl = g->ttl, .rx_ns = rx_ns};
+	struct daemon *d = w->d;
+	enum stamp_outcome what;
+	struct rte_mbuf *m = g->buf;
+	int ret;
+
+	memcpy(&seen.src, g->src, sizeof(seen.src));
+	memcpy(&seen.dst, g->dst, sizeof(seen.dst));
+	flow.src = seen.dst;
+	flow.dst = seen.src;
+	if (is_group(d->inet, &flow.src) || is_group(d->inet, &flow.dst)) {
+		rte_pktmbuf_free(m);
+		return SERVICE_STAMP_GROUP;
+	}
+	m = writable(d, m, RTE_MIN(g->len, STAMP_LENGTH_BASE));
+	if (m == NULL)
+		return SERVICE_STAMP_NO_MBUF;
+	seen.tx_ns = clock_ns(CLOCK_REALTIME);
+	what = stamp_reflect(s->stamp, &seen, rte_pktmbuf_mtod(m, uint8_t *), g->len);
+	if (what != STAMP_ANSWERED) {
+		rte_pktmbuf_free(m);
+		return (enum service_outcome)(SERVICE_STAMP_ANSWERED + (unsigned int)what);
+	}
+	ret = send_back(w, &flow, m);
+	if (ret == 0)
+		return SERVICE_STAMP_ANSWERED;
+	return ret == -EMSGSIZE ? SERVICE_STAMP_TOO_BIG : SERVICE_STAMP_UNREACHABLE;
+}
+
+/* Behind its burst, so that no answer waits for it: sessions age, and the state of the clock. */
+static void
+reflect_turn(struct service *s, uint64_t now_ms)
+{
+	struct stamp_clock clock;
+
+	stamp_turn(s->stamp, now_ms);
+	if (now_ms - s->clock_ms < CLOCK_EVERY_MS)
+		return;
+	stamp_clock_read(&clock);
+	stamp_set_clock(s->stamp, &clock);
+	s->clock_ms = now_ms;
 }
 
 static void
@@ -120,7 +212,8 @@ free_all(const struct sl_dgram *g, uint16_t n)
 }
 
 static uint32_t
-serve(struct worker *w, const struct service_table *t, struct service *s, struct sl_udp_sock *sock)
+serve(struct worker *w, const struct service_table *t, struct service *s, struct sl_udp_sock *sock,
+	uint64_t rx_ns)
 {
 	struct service_cell *cell = &s->cell[w->index];
 	struct sl_dgram g[SL_UDPQ_BURST_MAX];
@@ -141,6 +234,13 @@ serve(struct worker *w, const struct service_table *t, struct service *s, struct
 		for (int i = 0; i < n; i++)
 			sl_counter_add(&cell->outcome[echo(w, t, &g[i])], 1);
 		break;
+	case CONF_REFLECT:
+		/* Other lcores may have put requests there since. */
+		if (w->d->nworkers > 1)
+			rx_ns = clock_ns(CLOCK_REALTIME);
+		for (int i = 0; i < n; i++)
+			sl_counter_add(&cell->outcome[reflect(w, s, rx_ns, &g[i])], 1);
+		break;
 	default:
 		free_all(g, (uint16_t)n);
 		sl_counter_add(&cell->outcome[SERVICE_DROPPED], (uint64_t)n);
@@ -152,6 +252,11 @@ serve(struct worker *w, const struct service_table *t, struct service *s, struct
 uint32_t
 services_turn(struct worker *w, const struct service_table *t)
 {
+	/* The time of arrival is read behind the polls: one before them could be earlier than a
+	 * request was sent. */
+	bool reflects = t != NULL && t->reflects;
+	uint64_t rx_ns = reflects ? clock_ns(CLOCK_REALTIME) : 0;
+	uint64_t now_ms = reflects ? clock_ns(CLOCK_MONOTONIC) / NSEC_PER_MSEC : 0;
 	uint32_t work = 0;
 
 	for (uint16_t i = 0; t != NULL && i < t->n; i++) {
@@ -160,7 +265,9 @@ services_turn(struct worker *w, const struct service_table *t)
 		if (s->worker != w->index)
 			continue;
 		for (uint16_t k = 0; k < s->nsocks; k++)
-			work += serve(w, t, s, s->sock[k]);
+			work += serve(w, t, s, s->sock[k], rx_ns);
+		if (s->stamp != NULL)
+			reflect_turn(s, now_ms);
 	}
 	return work;
 }
@@ -218,8 +325,34 @@ service_free(struct service *s)
 {
 	if (s == NULL)
 		return;
+	stamp_destroy(s->stamp);
 	free(s->cell);
 	free(s);
+}
+
+static int
+reflector_open(struct service *s)
+{
+	struct stamp_conf conf = {
+		.sequence = s->conf.sequence,
+		.format = s->conf.format,
+		.sessions = {.flows = SESSIONS,
+			.idle_ms = SESSIONS_IDLE_MS,
+			.inserts_per_s = SESSIONS_PER_S,
+			.seed = (uint32_t)rte_rand(),
+			.socket = -1},
+	};
+	struct stamp_clock clock;
+	int ret;
+
+	if (s->conf.kind != CONF_REFLECT)
+		return 0;
+	ret = stamp_create(&conf, &s->stamp);
+	if (ret != 0)
+		return ret;
+	stamp_clock_read(&clock);
+	stamp_set_clock(s->stamp, &clock);
+	return 0;
 }
 
 struct service *
@@ -238,7 +371,8 @@ service_open(struct daemon *d, const struct conf_service *conf, uint16_t nth, st
 		s->conf = *conf;
 		s->kind = conf->kind;
 		s->worker = nth % d->nworkers;
-		for (ret = 0; s->nsocks < n; s->nsocks++) {
+		ret = reflector_open(s);
+		for (; ret == 0 && s->nsocks < n; s->nsocks++) {
 			s->bound[s->nsocks] = addr[s->nsocks];
 			ret = socket_open(d, s, &addr[s->nsocks], &s->sock[s->nsocks]);
 			if (ret != 0)

@@ -147,7 +147,7 @@ uint64_t stamp_time(uint64_t ns, bool ptp, const struct stamp_clock *clock);
  * offset. Where the answer is not to be had, the clock is not synchronised and off by up to 16 s,
  * the kernel's own largest figure.
  *
- * Caller: control path, about once a second.
+ * Caller: any thread; one system call that does not sleep, so about once a second.
  */
 void stamp_clock_read(struct stamp_clock *clock);
 

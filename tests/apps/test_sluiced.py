@@ -15,6 +15,7 @@ import select
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -46,6 +47,15 @@ udp-port = 9
 [service drop]
 kind = drop
 udp-port = 10
+"""
+REFLECT = """[service stamp]
+kind = reflect
+udp-port = 862
+[service counts]
+kind = reflect
+udp-port = 8620
+sequence = stateful
+format = ptp
 """
 RELOADS = 100
 
@@ -293,7 +303,8 @@ def sender(bed, stop, count):
 
 VARIANTS = (
     SERVICES,
-    SERVICES.replace('udp-port = 9', 'udp-port = 20'),
+    SERVICES.replace('udp-port = 9', 'udp-port = 20') + REFLECT.replace('= 862\n', '= 21\n'),
+    SERVICES.replace('kind = drop', 'kind = reflect\nsequence = stateful'),
     SERVICES.replace('kind = sink', 'kind = echo') + '[service more]\nkind = sink\nudp-port = 21\n',
     SERVICES.replace('= 9', '= x').replace('= 10', '= 9').replace('= x', '= 10'),
     SERVICES + f'[service more]\nkind = drop\nudp-port = 21\naddress = {V4}\nrcvbuf = 100k\n',
@@ -348,7 +359,7 @@ def check_reloads(cases, bed, daemon):
 def check_refused(bed, daemon):
     good = BASE + SERVICES
     for text, said in ((good.replace('= 7', '= 8').replace('= sink', '= sunk'),
-                        ['kind = sunk', 'sink, echo or drop']),
+                        ['kind = sunk', 'sink, echo, drop or reflect']),
                        (good.replace('= 7', '= 8') + '[port lan]\ndevargs = net_null0\naddress = 10.0.0.1/8\n',
                         ['[port lan]', 'restart']),
                        (good.replace(f'{V4}/24', f'{V4}/25'), ['[port wan]', 'restart']),
@@ -363,6 +374,95 @@ def check_refused(bed, daemon):
     assert daemon.service('echo')['udp_port'] == 7
     bed.conf(good)
     assert daemon.ctl('reload')['result'] == 'applied'
+
+
+def request(sequence, size, error=0x8301):
+    """A sender's: T1 is an hour ago, so that nobody takes it for a time of the reflector's. Padding that has no such
+    time either."""
+    t1 = (int(time.time()) + 2208988800 - 3600) << 32 | sequence
+    return (struct.pack('!IQH', sequence, t1, error) + b'\0' * 30 + os.urandom(256))[:size]
+
+
+def seconds(stamp, ptp=False):
+    return (stamp >> 32) + (stamp & 0xffffffff) / (10**9 if ptp else 2**32) - (0 if ptp else 2208988800)
+
+
+def check_answer(answer, asked, ttl, sequence, ptp=False):
+    """All fields of an answer; the times are ours, for it is one machine."""
+    number, t3, error, zero, t2, sender = struct.unpack('!IQHHQI', answer[:28])
+    now = time.time()
+    assert len(answer) == len(asked) and number == sequence and zero == 0, answer.hex()
+    assert sender == struct.unpack('!I', asked[:4])[0] and answer[28:38] == asked[4:14], answer.hex()
+    assert answer[38:44] == bytes((0, 0, ttl, 0, 0, 0)) and answer[44:] == asked[44:], answer.hex()
+    assert t2 <= t3 and error & 0xff != 0 and bool(error & 0x4000) == ptp, answer.hex()
+    # TAI is ahead of UTC by 37 s, where the kernel knows. Patience for a slow machine, as elsewhere.
+    for stamp in (t2, t3):
+        assert -wire.PATIENCE_S < now - seconds(stamp, ptp) + (40 if ptp else 0) < wire.PATIENCE_S + 40, answer.hex()
+
+
+def check_reflect(cases, bed, daemon):
+    bed.conf(BASE + SERVICES + REFLECT)
+    assert daemon.ctl('reload')['added'] == 2
+    for family, host, option in ((socket.AF_INET, V4, (socket.IPPROTO_IP, socket.IP_TTL)),
+                                 (socket.AF_INET6, V6, (socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS))):
+        for size in (41, 44, 300):
+            with cases(f'reflector: a request of {size} octets to {host}'), bed.udp(family) as s:
+                s.setsockopt(*option, 77)
+                asked = request(1000 + size, size)
+                s.sendto(asked, (host, 862))
+                got, peer = s.recvfrom(65535)
+                assert peer[:2] == (host, 862), peer
+                check_answer(got.ljust(44, b'\0')[:max(size, 44)], asked.ljust(44, b'\0'), 77, 1000 + size)
+                assert len(got) == size
+    with cases('reflector: what is too short, an answer, from a service or for a group gets none, and is counted'):
+        before = daemon.service('stamp')['outcomes']
+        with bed.udp(port=123) as s:
+            s.sendto(request(1, 44), (V4, 862))
+        with bed.udp() as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+            s.sendto(request(2, 13), (V4, 862))
+            s.sendto(request(3, 40), (V4, 862))
+            s.sendto(request(4, 44), ('198.18.0.255', 862))
+            s.sendto(request(5, 44), (V4, 862))
+            answer = s.recv(100)
+            assert answer[:4] == struct.pack('!I', 5), answer.hex()
+            s.sendto(answer, (V4, 862))
+            s.sendto(request(6, 44), (V4, 862))
+            assert s.recv(100)[:4] == struct.pack('!I', 6)
+        after = daemon.service('stamp')['outcomes']
+        counted = {k: after[k] - before[k] for k in after if after[k] != before[k]}
+        assert counted == {'stamp_answered': 2, 'stamp_short': 1, 'stamp_unpadded': 1, 'stamp_group': 1,
+                           'stamp_reflected': 1, 'stamp_source_port': 1}, counted
+    check_sessions(cases, bed, daemon)
+    with cases('reflector: everything is accounted for'):
+        lines = daemon.audit()
+        assert lines['service stamp']['entered'] == 13 and lines['service counts']['entered'] >= 1, lines
+        assert daemon.ctl('drops')['stamp_unpadded'] == 1
+
+
+def check_sessions(cases, bed, daemon):
+    with bed.udp() as one, bed.udp() as two:
+        def numbers(s, n, port=8620):
+            for i in range(n):
+                asked = request(500 + 10 * i, 44)
+                s.sendto(asked, (V4, port))
+                got = s.recv(100)
+                number = struct.unpack('!I', got[:4])[0]
+                check_answer(got, asked, 64, number, True)
+                yield number
+        with cases('reflector: stateful answers are numbered by session'):
+            assert list(numbers(one, 3)) == [0, 1, 2] and list(numbers(two, 2)) == [0, 1]
+        with cases('reflector: a reload that leaves it what it is keeps its sessions'):
+            bed.conf(BASE + SERVICES.replace('= 10', '= 12') + REFLECT + 'rcvbuf = 1M\n')
+            assert daemon.ctl('reload')['changed'] == 2
+            assert list(numbers(one, 2)) == [3, 4] and list(numbers(two, 1)) == [2]
+        with cases('reflector: one that makes it another begins them anew, or leaves the numbers to the sender'):
+            bed.conf(BASE + SERVICES + REFLECT.replace('= 8620', '= 8621'))
+            assert daemon.ctl('reload')['changed'] == 2
+            assert list(numbers(one, 2, 8621)) == [0, 1]
+            bed.conf(BASE + SERVICES + REFLECT.replace('stateful', 'stateless'))
+            daemon.ctl('reload')
+            assert list(numbers(one, 2)) == [500, 510]
 
 
 TWO_PORTS = f"""[sluiced]
@@ -387,6 +487,9 @@ udp-port = 8
 kind = echo
 udp-port = 9
 port = lan
+[service four]
+kind = reflect
+udp-port = 9862
 """
 
 
@@ -410,6 +513,9 @@ def check_two_ports(cases, bed):
                     for port in (7, 8):
                         s.sendto(f'{host} {port}'.encode(), (host, port))
                         assert s.recvfrom(100) == (f'{host} {port}'.encode(), (host, port))
+                    asked = request(port, 60)
+                    s.sendto(asked, (host, 9862))
+                    check_answer(s.recv(100), asked, 64, port)
                 s.sendto(b'lan alone', ('198.19.0.2', 9))
                 assert s.recv(100) == b'lan alone'
                 s.connect((V4, 9))
@@ -508,6 +614,7 @@ def run(cases):
             s.sendto(b'again', (V6, 7))
             assert s.recv(100) == b'again'
         daemon.audit()
+    check_reflect(cases, bed, daemon)
     with cases('SIGTERM ends it with all packets back, and nothing left behind'):
         bed.forget_notify()
         daemon.process.send_signal(signal.SIGTERM)

@@ -109,7 +109,7 @@ static const struct bad_file {
 	{"unknown key of a service",
 		G P S "backend = 198.18.0.9\n",
 		"t.conf:9: [service echo] backend: no such key here; there are kind, udp-port, "
-		"address, port and rcvbuf.\n"},
+		"address, port, rcvbuf, sequence and format.\n"},
 	{"key twice",
 		G "lcores = 0\n" P,
 		"t.conf:3: [sluiced] lcores = 0: line 2 has this key already; keep one of "
@@ -356,12 +356,30 @@ static const struct bad_file {
 		"t.conf:6: [port wan] promiscuous = 1: is not known; write yes or no.\n"},
 	{"kind: unknown",
 		G P "[service echo]\nkind = mirror\nudp-port = 7\n",
-		"t.conf:7: [service echo] kind = mirror: is not known; write sink, echo or "
-		"drop.\n"},
+		"t.conf:7: [service echo] kind = mirror: is not known; write sink, echo, drop "
+		"or reflect.\n"},
 	{"kind: of a later version",
 		G P "[service echo]\nkind = forward\nudp-port = 7\n",
-		"t.conf:7: [service echo] kind = forward: is not known; write sink, echo or "
-		"drop.\n"},
+		"t.conf:7: [service echo] kind = forward: is not known; write sink, echo, drop "
+		"or reflect.\n"},
+	{"sequence: unknown",
+		G P "[service r]\nkind = reflect\nudp-port = 862\nsequence = own\n",
+		"t.conf:9: [service r] sequence = own: is not known; write stateless or "
+		"stateful.\n"},
+	{"format: unknown",
+		G P "[service r]\nkind = reflect\nudp-port = 862\nformat = tai\n",
+		"t.conf:9: [service r] format = tai: is not known; write ntp, ptp or sender.\n"},
+	{"sequence and format: not of a reflector",
+		G P S "sequence = stateful\nformat = ntp\n",
+		"t.conf:9: [service echo] sequence: is for kind = reflect alone; leave it out.\n"
+		"t.conf:10: [service echo] format: is for kind = reflect alone; leave it out.\n"},
+	{"sequence: of an unknown kind",
+		G P "[service r]\nkind = mirror\nudp-port = 862\nsequence = stateful\n",
+		"t.conf:7: [service r] kind = mirror: is not known; write sink, echo, drop "
+		"or reflect.\n"},
+	{"reflect: without a port",
+		G P "[service r]\nkind = reflect\n",
+		"t.conf:6: [service r]: lacks udp-port; add \"udp-port = 7\", for instance.\n"},
 	{"udp-port: 0",
 		G P "[service echo]\nkind = echo\nudp-port = 0\n",
 		"t.conf:8: [service echo] udp-port = 0: is out of range; write one of 1 to "
@@ -428,7 +446,7 @@ static const struct bad_file {
 		"t.conf:7: [port wan] queues = 99: is out of range; write one of 1 to 16.\n"
 		"t.conf:8: \"odd\" is neither [SECTION] nor KEY = VALUE; comments begin with "
 		"#.\n"
-		"t.conf:10: [service a] kind = b: is not known; write sink, echo or drop.\n"
+		"t.conf:10: [service a] kind = b: is not known; write sink, echo, drop or reflect.\n"
 		"t.conf:11: [service a] udp-port = c: is no whole number; write one of 1 to "
 		"65535.\n"
 		"t.conf:12: [x]: no such section here; there are [sluiced], [port NAME] and "

@@ -157,7 +157,9 @@ values_are_read(void)
 		"address = 198.19.0.2/31\n"
 		"[service all]\nkind = echo\nudp-port = 7\nrcvbuf = 1M\n"
 		"[service one]\nkind = drop\nudp-port = 9\naddress = 2001:db8::2\n"
-		"[service two]\nkind = sink\nudp-port = 9\nport = lan";
+		"[service two]\nkind = sink\nudp-port = 9\nport = lan\n"
+		"[service r]\nkind = reflect\nudp-port = 862\n"
+		"[service q]\nkind = reflect\nudp-port = 863\nsequence = stateful\nformat = ptp";
 	const struct conf_port *p = conf.port;
 
 	CHECK_EQ(read_text(text, sizeof(text) - 1, &conf), 0);
@@ -167,7 +169,7 @@ values_are_read(void)
 	CHECK(conf.memory_mb == 300 && conf.hugepages == CONF_HUGE_NO);
 	CHECK(conf.log_level == RTE_LOG_DEBUG && conf.idle == CONF_IDLE_BACKOFF);
 	CHECK(conf.ndrivers == 2 && strcmp(conf.driver[1], "/opt/b.so") == 0);
-	REQUIRE(conf.nports == 2 && conf.nservices == 3);
+	REQUIRE(conf.nports == 2 && conf.nservices == 5);
 	CHECK(strcmp(p->name, "wan") == 0 && strcmp(p->device, "net_tpacket0") == 0);
 	CHECK(strcmp(p->iface, "v1") == 0 && p->vdev && p->naddrs == 2 && p->addrs[1].prefix == 64);
 	CHECK(p->lcores.n == 2 && p->lcores.cpu[0] == 4 && p->queues == 3 && p->ring == 4096);
@@ -183,6 +185,30 @@ values_are_read(void)
 	CHECK(conf.service[0].kind == CONF_ECHO && conf.service[0].rcvbuf == 1000000);
 	CHECK(conf.service[1].has_address && conf.service[1].rcvbuf == 4000000);
 	CHECK(strcmp(conf.service[2].port, "lan") == 0 && !conf.service[2].has_address);
+	CHECK(conf.service[3].kind == CONF_REFLECT && conf.service[3].format == STAMP_SENDER);
+	CHECK(conf.service[3].sequence == STAMP_STATELESS);
+	CHECK(conf.service[4].sequence == STAMP_STATEFUL && conf.service[4].format == STAMP_PTP);
+}
+
+/* Two services are the same only if their reflectors are, and sessions need memory. */
+static void
+reflectors_are_compared(void)
+{
+	static const char head[] = G P "[service r]\nkind = reflect\nudp-port = 862\n";
+	static const char *const more[] = {"", "format = sender\nsequence = stateless\n",
+		"sequence = stateful\n", "format = ntp\n"};
+	uint32_t need;
+
+	CHECK_EQ(read_text(head, strlen(head), &conf), 0);
+	need = conf_memory_needed_mb(&conf);
+	for (size_t i = 0; i < SL_COUNT_OF(more); i++) {
+		char text[512];
+
+		snprintf(text, sizeof(text), "%s%s", head, more[i]);
+		CHECK_EQ(read_text(text, strlen(text), &other), 0);
+		CHECK(conf_service_equal(&conf.service[0], &other.service[0]) == (i < 2));
+		CHECK_EQ(conf_memory_needed_mb(&other), need + (i == 2 ? 10 : 0));
+	}
 }
 
 static void
@@ -277,6 +303,7 @@ main(int argc, char **argv)
 	SL_TEST_RUN(long_words_are_told);
 	SL_TEST_RUN(more_than_can_be_kept);
 	SL_TEST_RUN(values_are_read);
+	SL_TEST_RUN(reflectors_are_compared);
 	SL_TEST_RUN(sample_has_no_mistake);
 	SL_TEST_RUN(changes_that_need_a_restart);
 	SL_TEST_RUN(sleeps_end_before_a_ring_is_full);
