@@ -67,16 +67,19 @@ def run_rights(cases, rig):
 class HugePages:
     """Some for two processes that share memory: those that are free, or more until the end."""
 
+    def __init__(self, pages=HUGE_PAGES):
+        self.wanted = pages
+        self.added = 0
+
     @staticmethod
     def read(name):
         with open('/proc/meminfo', encoding='ascii') as f:
             return int(re.search(rf'{name}:\s+(\d+)', f.read()).group(1))
 
     def __enter__(self):
-        self.added = 0
         total, free = self.read('HugePages_Total'), self.read('HugePages_Free')
-        if free < HUGE_PAGES:
-            r.sh('sysctl', '-qw', f'vm.nr_hugepages={total + HUGE_PAGES - free}')
+        if free < self.wanted:
+            r.sh('sysctl', '-qw', f'vm.nr_hugepages={total + self.wanted - free}')
             self.added = self.read('HugePages_Total') - total
         return self.read('HugePages_Free')
 
