@@ -16,6 +16,7 @@
  * --iface names the kernel interface that EAL is set up over.
  */
 
+#include <stdio.h>
 #include <getopt.h>
 
 #include <rte_common.h>
@@ -99,6 +100,37 @@ int app_args_split(int argc, char **argv, int *eal_argc, char ***own);
  * What it left in the file system is removed at exit.
  */
 void app_eal_start(int eal_argc, char **eal_argv, const struct app_eal_conf *conf);
+
+#define APP_EAL_ARGS_MAX 96
+
+/** Arguments that a program makes for EAL; zero it first. (eal_args.c) */
+struct app_eal_args {
+	int n;
+	char *v[APP_EAL_ARGS_MAX + 1];
+};
+
+/** Append one. */
+void app_eal_arg(struct app_eal_args *a, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/**
+ * Start EAL with them, quietly; they are freed. When it cannot, exits with `failed`, the error and
+ * the last line of its messages.
+ */
+void app_eal_init(struct app_eal_args *a, const char *failed);
+
+/** What DPDK says while it does something, kept for when that fails; text is to be freed. */
+struct app_kept_log {
+	FILE *stream;
+	char *text;
+	size_t len;
+};
+
+void app_log_keep(struct app_kept_log *k);
+void app_log_release(struct app_kept_log *k);
+
+/** The last line of such a text, which is cut there. */
+const char *app_last_line(char *log);
 
 /** Was EAL set up here, over an interface? */
 bool app_eal_own(void);

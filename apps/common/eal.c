@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The Sluice developers
  */
 #include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +20,6 @@
 /* Memory for the mbuf pool, the tables and EAL itself, in MB. Without hugepages it costs nothing
  * until it is touched. */
 #define MEMORY_MB 256
-#define EAL_ARGS_MAX 24
 
 static unsigned int cpus;
 static bool crowded;
@@ -142,92 +140,41 @@ iface_vdev(char *text, size_t size, const struct app_eal_conf *conf)
 	snprintf(text, size, "--vdev=net_tpacket0,iface=%s,qpairs=%u", conf->iface, conf->queues);
 }
 
-/* Arguments for rte_eal_init, which may write into them. */
-struct args {
-	int n;
-	char *v[EAL_ARGS_MAX + 1];
-};
-
-static void arg(struct args *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
 static void
-arg(struct args *a, const char *format, ...)
-{
-	va_list list;
-
-	va_start(list, format);
-	if (a->n == EAL_ARGS_MAX || vasprintf(&a->v[a->n], format, list) < 0)
-		app_fail("no memory for EAL's arguments.");
-	va_end(list);
-	a->v[++a->n] = NULL;
-}
-
-static void
-iface_args(struct args *a, const char *name, const struct app_eal_conf *conf)
+iface_args(struct app_eal_args *a, const char *name, const struct app_eal_conf *conf)
 {
 	char text[1024];
 
-	arg(a, "%s", name);
+	app_eal_arg(a, "%s", name);
 	lcore_map(text, sizeof(text), conf->lcores);
-	arg(a, "--lcores=%s", text);
+	app_eal_arg(a, "--lcores=%s", text);
 	iface_vdev(text, sizeof(text), conf);
-	arg(a, "%s", text);
-	arg(a, "--file-prefix=%s-%d", app_name(), (int)getpid());
-	arg(a, "--no-pci");
-	arg(a, "--no-telemetry");
-	arg(a, "--log-level=*:error");
+	app_eal_arg(a, "%s", text);
+	app_eal_arg(a, "--file-prefix=%s-%d", app_name(), (int)getpid());
+	app_eal_arg(a, "--no-pci");
+	app_eal_arg(a, "--no-telemetry");
+	app_eal_arg(a, "--log-level=*:error");
 	if (hugepages_free()) {
-		arg(a, "--in-memory");
+		app_eal_arg(a, "--in-memory");
 	} else {
-		arg(a, "--no-huge");
-		arg(a, "--no-shconf");
-		arg(a, "-m");
-		arg(a, "%d", MEMORY_MB);
+		app_eal_arg(a, "--no-huge");
+		app_eal_arg(a, "--no-shconf");
+		app_eal_arg(a, "-m");
+		app_eal_arg(a, "%d", MEMORY_MB);
 	}
 }
 
-static const char *
-last_line(char *log)
-{
-	char *line = log;
-	char *end;
-
-	while ((end = strchr(line, '\n')) != NULL && end[1] != '\0')
-		line = end + 1;
-	line[strcspn(line, "\n")] = '\0';
-	return line;
-}
-
-/* Start EAL without arguments of the user's; its log is kept and its last line shown on failure. */
+/* Start EAL without arguments of the user's. */
 static void
 eal_start_iface(const char *name, const struct app_eal_conf *conf)
 {
-	struct args args = {0};
-	char *kept[EAL_ARGS_MAX + 1];
-	char *log = NULL;
-	size_t log_len = 0;
-	FILE *stream = open_memstream(&log, &log_len);
-	int ret;
+	struct app_eal_args args = {0};
+	char failed[128];
 
-	if (stream == NULL)
-		app_fail("no memory for EAL's messages.");
 	iface_args(&args, name, conf);
-	memcpy(kept, args.v, sizeof(kept));
 	own_eal = true;
-	rte_openlog_stream(stream);
-	/* It reorders the array. */
-	ret = rte_eal_init(args.n, args.v);
-	if (ret < 0) {
-		ret = sl_rte_error();
-		fclose(stream);
-		app_fail("--iface %s: DPDK did not start (%s): %s", conf->iface, sl_strerror(ret),
-			last_line(log));
-	}
-	rte_openlog_stream(NULL);
-	fclose(stream);
-	free(log);
-	for (int i = 0; i < args.n; i++)
-		free(kept[i]);
+	snprintf(failed, sizeof(failed), "--iface %s: DPDK did not start", conf->iface);
+	app_eal_init(&args, failed);
 }
 
 void

@@ -3,8 +3,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,31 +26,14 @@
 #include "sleep.h"
 
 #define TX_RING 1024
-#define EAL_ARGS_MAX (24 + 2 * CONF_PORTS_MAX + 2 * CONF_DRIVERS_MAX)
 #define CACHE 256
-/* Arguments for rte_eal_init, which may write into them and keeps pointers. */
-struct args {
-	int n;
-	char *v[EAL_ARGS_MAX + 1];
-};
 
-static void arg(struct args *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void
-arg(struct args *a, const char *format, ...)
-{
-	va_list list;
-
-	va_start(list, format);
-	if (a->n == EAL_ARGS_MAX || vasprintf(&a->v[a->n], format, list) < 0)
-		app_fail("no memory for EAL's arguments.");
-	va_end(list);
-	a->v[++a->n] = NULL;
-}
+_Static_assert(24 + 2 * CONF_PORTS_MAX + 2 * CONF_DRIVERS_MAX <= APP_EAL_ARGS_MAX,
+	"EAL's arguments fit, whatever is configured");
 
 /* Lcore 0 is the main thread, which mostly sleeps and may be anywhere; workers have 1 and up. */
 static void
-lcore_args(struct args *a, const struct conf *conf)
+lcore_args(struct app_eal_args *a, const struct conf *conf)
 {
 	char text[2048];
 	cpu_set_t set;
@@ -68,7 +51,7 @@ lcore_args(struct args *a, const struct conf *conf)
 	for (uint16_t i = 0; i < conf->lcores.n && at < sizeof(text) - 16; i++)
 		at += (size_t)snprintf(
 			text + at, sizeof(text) - at, ",%u@%u", i + 1u, conf->lcores.cpu[i]);
-	arg(a, "%s", text);
+	app_eal_arg(a, "%s", text);
 }
 
 bool
@@ -80,70 +63,35 @@ daemon_hugepages(const struct conf *conf)
 }
 
 static void
-eal_args(struct args *a, const struct conf *conf)
+eal_args(struct app_eal_args *a, const struct conf *conf)
 {
 	bool pci = false;
 
-	arg(a, "sluiced");
+	app_eal_arg(a, "sluiced");
 	lcore_args(a, conf);
-	arg(a, "--file-prefix=sluiced%s%s", conf->name[0] != '\0' ? "-" : "", conf->name);
-	arg(a, "--log-level=*:%d", conf->log_level);
+	app_eal_arg(a, "--file-prefix=sluiced%s%s", conf->name[0] != '\0' ? "-" : "", conf->name);
+	app_eal_arg(a, "--log-level=*:%d", conf->log_level);
 	for (uint16_t i = 0; i < conf->nports; i++) {
 		if (conf->port[i].vdev)
 			continue;
 		pci = true;
-		arg(a, "-a");
-		arg(a, "%s", conf->port[i].devargs);
+		app_eal_arg(a, "-a");
+		app_eal_arg(a, "%s", conf->port[i].devargs);
 	}
 	if (!pci)
-		arg(a, "--no-pci");
+		app_eal_arg(a, "--no-pci");
 	for (uint16_t i = 0; i < conf->ndrivers; i++) {
-		arg(a, "-d");
-		arg(a, "%s", conf->driver[i]);
+		app_eal_arg(a, "-d");
+		app_eal_arg(a, "%s", conf->driver[i]);
 	}
 	if (daemon_hugepages(conf)) {
-		arg(a, "--in-memory");
+		app_eal_arg(a, "--in-memory");
 	} else {
-		arg(a, "--no-huge");
-		arg(a, "--no-shconf");
+		app_eal_arg(a, "--no-huge");
+		app_eal_arg(a, "--no-shconf");
 	}
-	arg(a, "-m");
-	arg(a, "%u", conf->memory_mb);
-}
-
-static const char *
-last_line(char *log)
-{
-	char *line = log;
-	char *end;
-
-	while ((end = strchr(line, '\n')) != NULL && end[1] != '\0')
-		line = end + 1;
-	line[strcspn(line, "\n")] = '\0';
-	return line;
-}
-
-/* What DPDK says while it does something, kept for when that fails. */
-struct kept_log {
-	FILE *stream;
-	char *text;
-	size_t len;
-};
-
-static void
-log_keep(struct kept_log *k)
-{
-	k->stream = open_memstream(&k->text, &k->len);
-	if (k->stream == NULL)
-		app_fail("no memory for DPDK's messages.");
-	rte_openlog_stream(k->stream);
-}
-
-static void
-log_release(struct kept_log *k)
-{
-	rte_openlog_stream(NULL);
-	fclose(k->stream);
+	app_eal_arg(a, "-m");
+	app_eal_arg(a, "%u", conf->memory_mb);
 }
 
 /* Hold the name: two daemons of one name would answer at each other's sockets. */
@@ -170,29 +118,12 @@ name_claim(const struct conf *conf)
 static void
 eal_start(const struct daemon *d)
 {
-	static struct args args; /* it stays, since EAL reorders what we are to free */
-	struct kept_log log;
-	char **copy;
-	int ret;
+	struct app_eal_args args = {0};
+	char failed[PATH_MAX + 64];
 
 	eal_args(&args, &d->conf);
-	copy = calloc((size_t)args.n + 1, sizeof(*copy));
-	if (copy == NULL)
-		app_fail("no memory for EAL's arguments.");
-	memcpy(copy, args.v, (size_t)args.n * sizeof(*copy));
-	log_keep(&log);
-	ret = rte_eal_init(args.n, copy);
-	free(copy);
-	if (ret < 0) {
-		ret = sl_rte_error();
-		fclose(log.stream);
-		app_fail("%s: DPDK does not start (%s): %s", d->path, sl_strerror(ret),
-			last_line(log.text));
-	}
-	log_release(&log);
-	free(log.text);
-	while (args.n > 0)
-		free(args.v[--args.n]);
+	snprintf(failed, sizeof(failed), "%s: DPDK does not start", d->path);
+	app_eal_init(&args, failed);
 	name_claim(&d->conf);
 }
 
@@ -215,11 +146,11 @@ port_probe(struct daemon *d, uint16_t i)
 {
 	const struct conf_port *p = &d->conf.port[i];
 	char devargs[CONF_VALUE_LEN + 32];
-	struct kept_log log;
+	struct app_kept_log log;
 	int ret = 0;
 
 	port_devargs(&d->conf, p, devargs, sizeof(devargs));
-	log_keep(&log);
+	app_log_keep(&log);
 	if (p->vdev)
 		ret = rte_dev_probe(devargs);
 	if (ret == 0)
@@ -230,7 +161,7 @@ port_probe(struct daemon *d, uint16_t i)
 		app_fail("%s:%u: [port %s] devargs = %s: there is no such port: %.*s", d->path,
 			p->devargs_line, p->name, devargs, (int)strcspn(log.text, "\n"), log.text);
 	}
-	log_release(&log);
+	app_log_release(&log);
 	free(log.text);
 }
 
