@@ -14,8 +14,8 @@
 /** A key with its value, and where it is. */
 struct conf_at {
 	struct conf *conf;
-	struct conf_port *port;	      /**< in a [port] section, else NULL */
-	struct conf_service *service; /**< in a [service] section, else NULL */
+	void *item; /**< what the section's keys fill in, if it has a begin: a struct conf_port, ...
+		     */
 	struct mistakes *m;
 	const char *section;
 	const char *key;
@@ -28,6 +28,30 @@ struct conf_key {
 	const char *example; /**< NULL: may be left out */
 	void (*take)(struct conf_at *at);
 };
+
+/** A kind of section. */
+struct conf_section {
+	const char *word; /**< "port" of [port NAME] */
+	bool named;	  /**< has a NAME behind the word, and so may come more than once */
+	const struct conf_key *keys;
+	/**
+	 * A section begins in at->line: make room for it. NULL when it has no item.
+	 *
+	 * @param name   what stands behind the word; "" unless `named`
+	 * @return       at->item for its keys; NULL with the mistake told
+	 */
+	void *(*begin)(struct conf_at *at, const char *name);
+};
+
+/** All kinds of sections (conf.c); the last one has no word. A new kind is a row there, and a file
+ * of its own with its keys. */
+extern const struct conf_section conf_sections[];
+
+void *conf_port_begin(struct conf_at *at, const char *name);
+void *conf_service_begin(struct conf_at *at, const char *name);
+
+/** Tell that there are more sections of a kind than max; what: "ports". */
+void conf_too_many(struct conf_at *at, unsigned int max, const char *what);
 
 /** Keys of each kind of section; the last one has no name. */
 extern const struct conf_key conf_sluiced_keys[];

@@ -6,6 +6,7 @@
 
 /* Configuration files with a mistake, one a rule, and all that is said about each. G, P and S are a
  * [sluiced], a [port] and a [service] section without mistakes, of 2, 3 and 3 lines. */
+#define SECTIONS "[sluiced], [port NAME] and [service NAME]"
 #define G "[sluiced]\nlcores = 1\n"
 #define P "[port wan]\ndevargs = net_tpacket0,iface=v1\naddress = 198.18.0.2/24\n"
 #define S "[service echo]\nkind = echo\nudp-port = 7\n"
@@ -57,12 +58,10 @@ static const struct bad_file {
 		"t.conf:3: the byte 0xe9 is no text outside of comments; leave it out.\n"},
 	{"unknown section",
 		G P "[bridge b0]\nports = wan\n",
-		"t.conf:6: [bridge b0]: no such section here; there are [sluiced], [port NAME] "
-		"and [service NAME].\n"},
+		"t.conf:6: [bridge b0]: no such section here; there are " SECTIONS ".\n"},
 	{"section of a later version",
 		G P "[route]\ndefault = 198.18.0.1\n",
-		"t.conf:6: [route]: no such section here; there are [sluiced], [port NAME] and "
-		"[service NAME].\n"},
+		"t.conf:6: [route]: no such section here; there are " SECTIONS ".\n"},
 	{"section twice",
 		G P G,
 		"t.conf:6: [sluiced]: line 1 has this section already; keep one.\n"},
@@ -74,12 +73,10 @@ static const struct bad_file {
 		"t.conf:9: [service\techo]: line 6 has this section already; keep one.\n"},
 	{"port without a name",
 		G "[port ]\n" P,
-		"t.conf:3: [port]: no such section here; there are [sluiced], [port NAME] and "
-		"[service NAME].\n"},
+		"t.conf:3: [port]: no such section here; there are " SECTIONS ".\n"},
 	{"section port alone",
 		G P "[port]\naddress = 198.18.1.2/24\n",
-		"t.conf:6: [port]: no such section here; there are [sluiced], [port NAME] and "
-		"[service NAME].\n"},
+		"t.conf:6: [port]: no such section here; there are " SECTIONS ".\n"},
 	{"bad name of a port",
 		G "[port a b]\ndevargs = net_tpacket0,iface=v1\naddress = 198.18.0.2/24\n",
 		"t.conf:3: [port a b]: \"a b\" is no name; it has 1 to 31 letters, digits, "
@@ -449,8 +446,7 @@ static const struct bad_file {
 		"t.conf:10: [service a] kind = b: is not known; write sink, echo, drop or reflect.\n"
 		"t.conf:11: [service a] udp-port = c: is no whole number; write one of 1 to "
 		"65535.\n"
-		"t.conf:12: [x]: no such section here; there are [sluiced], [port NAME] and "
-		"[service NAME].\n"},
+		"t.conf:12: [x]: no such section here; there are " SECTIONS ".\n"},
 };
 
 #endif
