@@ -64,6 +64,13 @@ health_begin(struct health *h, const struct health_conf *conf, uint64_t now_ms, 
 	h->next_ms = now_ms + draw(h, conf->interval_ms / JITTER + 1);
 }
 
+void
+health_doubt(struct health *h)
+{
+	h->up = false;
+	h->trial = false;
+}
+
 static void
 good(struct health *h, const struct health_conf *conf, uint64_t now_ms)
 {

@@ -89,6 +89,9 @@ const char *health_why_name(enum health_why why);
  */
 void health_begin(struct health *h, const struct health_conf *conf, uint64_t now_ms, uint32_t seed);
 
+/** Right after health_begin: it is down until it has risen. */
+void health_doubt(struct health *h);
+
 /**
  * See whether time is over for the open request, and whether the next one is due.
  *

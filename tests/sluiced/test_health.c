@@ -57,6 +57,21 @@ the_first_failure_decides(void)
 }
 
 static void
+a_doubtful_one_has_to_rise(void)
+{
+	struct health h;
+	uint64_t now;
+
+	health_begin(&h, &usual, 0, 1);
+	health_doubt(&h);
+	CHECK(!h.up);
+	now = ask_well(&h, &usual, 0);
+	CHECK(!h.up);
+	ask_well(&h, &usual, now);
+	CHECK(h.up && h.changes == 1);
+}
+
+static void
 rise_and_fall_are_counted_in_a_row(void)
 {
 	uint64_t now = 1;
@@ -303,6 +318,7 @@ int
 main(void)
 {
 	SL_TEST_RUN(the_first_failure_decides);
+	SL_TEST_RUN(a_doubtful_one_has_to_rise);
 	SL_TEST_RUN(rise_and_fall_are_counted_in_a_row);
 	SL_TEST_RUN(time_is_over_at_the_timeout);
 	SL_TEST_RUN(an_answer_begins_as_expected);
