@@ -24,6 +24,7 @@
 #define CONF_BACKENDS_MAX 256
 /** Back ends of one service. */
 #define CONF_FORWARD_BACKENDS_MAX 64
+#define CONF_BRIDGES_MAX 8
 #define CONF_LCORES_MAX 64
 #define CONF_ADDRS_MAX 8
 #define CONF_QUEUES_MAX 16
@@ -69,6 +70,22 @@ struct conf_port {
 	uint16_t mtu;  /**< 0: the port's own */
 	uint16_t vlan; /**< 0: untagged */
 	bool promiscuous;
+	uint16_t bridge; /**< that it is in: its index and 1; 0: none */
+};
+
+/** A learning bridge between ports. */
+struct conf_bridge {
+	char name[CONF_NAME_LEN];
+	uint32_t line;
+	uint32_t ports_line;
+	uint32_t entries_line;
+	uint32_t port_entries_line;
+	char names[CONF_VALUE_LEN]; /**< of its ports, as in the file */
+	uint16_t nports;
+	uint16_t port[CONF_PORTS_MAX]; /**< indexes into conf.port */
+	uint32_t entries;
+	uint32_t port_entries; /**< behind one port at most */
+	uint32_t age_s;
 };
 
 /** A back end of the load balancer, for the services that name it. */
@@ -185,6 +202,8 @@ struct conf {
 	struct conf_service service[CONF_SERVICES_MAX];
 	uint16_t nbackends;
 	struct conf_backend backend[CONF_BACKENDS_MAX];
+	uint16_t nbridges;
+	struct conf_bridge bridge[CONF_BRIDGES_MAX];
 };
 
 /** How a kind reads in the file. */

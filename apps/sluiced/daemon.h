@@ -25,6 +25,7 @@
 
 #include <pthread.h>
 
+#include "bridge.h"
 #include "conf.h"
 #include "sl_inet.h"
 #include "sl_shared.h"
@@ -109,6 +110,8 @@ struct worker_pair {
 	uint16_t port_index;
 	uint16_t port_id;
 	uint16_t queue;
+	struct bridge *bridge; /**< that has the port, or NULL: the stack has it */
+	uint16_t member;       /**< which of the bridge's the port is */
 };
 
 struct worker {
@@ -145,6 +148,7 @@ struct daemon {
 	struct sl_inet *inet;
 	struct sl_udp *udp;
 	uint16_t port_id[CONF_PORTS_MAX];
+	struct bridge *bridge[CONF_BRIDGES_MAX]; /**< as in conf */
 	uint16_t nworkers;
 	struct worker *worker;
 	struct service_table *table; /**< (release by control, acquire by workers) */
@@ -214,6 +218,28 @@ void daemon_reload(struct daemon *d, struct reload_result *r);
 /** Open the services of the first configuration; false with mistakes told. */
 bool daemon_open_services(struct daemon *d, struct mistakes *m);
 
+/* ---- bridges (bridge_daemon.c) ---- */
+
+struct audit_line;
+
+/** Make those of the configuration; their ports are started. A mistake ends the program. */
+void bridges_open(struct daemon *d);
+/** Free them; no worker runs. */
+void bridges_close(struct daemon *d);
+/** Tell them which transmit queues are a worker's; and a pair, which bridge it is for. */
+void bridges_deal(struct daemon *d, struct worker *w);
+void bridges_pair(struct daemon *d, struct worker_pair *p);
+/** Forget old stations. Main thread, about once a second; workers run. */
+void bridges_age(struct daemon *d);
+/** What a reload changes of them. Locked. */
+void bridges_apply(struct daemon *d, const struct conf *next);
+/** Counters of all of them, added up. */
+void bridges_counts(const struct daemon *d, struct bridge_counts *sum);
+/** Their lines of the audit, two for each; workers are parked. How many. */
+uint16_t bridges_audit(const struct daemon *d, struct audit_line *lines);
+/** Register their endpoints (bridge_telemetry.c). */
+bool bridge_telemetry_open(void);
+
 /* ---- telemetry (telemetry.c, audit.c) ---- */
 
 struct audit_line {
@@ -222,7 +248,7 @@ struct audit_line {
 	uint64_t outcomes;
 	uint64_t held;
 };
-#define AUDIT_LINES_MAX (2 * CONF_PORTS_MAX + CONF_SERVICES_MAX + 8)
+#define AUDIT_LINES_MAX (2 * CONF_PORTS_MAX + CONF_SERVICES_MAX + 2 * CONF_BRIDGES_MAX + 8)
 
 /**
  * Compare, as of one moment, what entered with what became of it.

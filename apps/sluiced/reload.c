@@ -154,6 +154,7 @@ apply(struct daemon *d, struct conf *next, struct draft *draft, struct reload_re
 			r->added--;
 	publish(d, draft, r);
 	sl_store_relaxed(&d->conf.idle, next->idle);
+	bridges_apply(d, next);
 	d->conf.log_level = next->log_level;
 	rte_log_set_global_level((uint32_t)next->log_level);
 	rte_log_set_level_pattern("*", (uint32_t)next->log_level);

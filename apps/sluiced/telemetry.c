@@ -387,7 +387,18 @@ on_lcore(const char *cmd, const char *param, struct rte_tel_data *t)
 	return ret;
 }
 
-/* Outcomes of the stack, of services and of ports; drops alone, or all. */
+static void
+bridge_outcomes(const struct daemon *d, bool drops, struct rte_tel_data *t)
+{
+	struct bridge_counts c = {0};
+
+	bridges_counts(d, &c);
+	for (int i = 0; i < BRIDGE_OUTCOMES && d->conf.nbridges > 0; i++)
+		if (bridge_outcome_info[i].drop || !drops)
+			telemetry_u64(t, bridge_outcome_info[i].name, c.outcome[i]);
+}
+
+/* Outcomes of the stack, of services, bridges and ports; drops alone, or all. */
 static void
 outcomes_dict(const struct daemon *d, bool drops, struct rte_tel_data *t)
 {
@@ -408,6 +419,7 @@ outcomes_dict(const struct daemon *d, bool drops, struct rte_tel_data *t)
 	for (int i = 0; i < SERVICE_OUTCOMES; i++)
 		if (service_outcome_info[i].drop || !drops)
 			telemetry_u64(t, service_outcome_info[i].name, outcome[i]);
+	bridge_outcomes(d, drops, t);
 	telemetry_u64(t, "purged", d->gone.purged);
 	for (uint16_t i = 0; i < d->conf.nports; i++)
 		if (rte_eth_stats_get(d->port_id[i], &s) == 0)
@@ -515,5 +527,5 @@ telemetry_open(struct daemon *d)
 	};
 
 	the_daemon = d;
-	return telemetry_add(endpoints, SL_COUNT_OF(endpoints));
+	return telemetry_add(endpoints, SL_COUNT_OF(endpoints)) && bridge_telemetry_open();
 }

@@ -71,6 +71,14 @@ park(struct worker *w)
 	sl_inet_worker_online(d->inet, w->index);
 }
 
+static uint16_t
+poll_pair(struct worker *w, const struct worker_pair *p)
+{
+	if (p->bridge != NULL)
+		return bridge_poll(p->bridge, w->index, p->member, p->queue);
+	return sl_inet_poll(w->d->inet, w->index, p->port_id, p->queue);
+}
+
 static uint32_t
 turn(struct worker *w)
 {
@@ -79,7 +87,7 @@ turn(struct worker *w)
 
 	for (uint16_t i = 0; i < w->npairs; i++) {
 		const struct worker_pair *p = &w->pair[i];
-		uint16_t got = sl_inet_poll(d->inet, w->index, p->port_id, p->queue);
+		uint16_t got = poll_pair(w, p);
 
 		if (got == 0)
 			continue;
@@ -88,7 +96,10 @@ turn(struct worker *w)
 	}
 	work += services_turn(w, sl_load_acquire(&d->table)); /* pairs with publish() */
 	for (uint16_t p = 0; p < d->conf.nports; p++)
-		sl_inet_flush(d->inet, w->index, d->port_id[p], w->tx_queue[p]);
+		if (d->conf.port[p].bridge == 0)
+			sl_inet_flush(d->inet, w->index, d->port_id[p], w->tx_queue[p]);
+	/* Only its polls say so for the stack, and a worker may have none of them. */
+	sl_inet_worker_quiescent(d->inet, w->index);
 	return work;
 }
 
