@@ -22,6 +22,7 @@ port_conf(const struct rte_eth_dev_info *info, const struct app_port_conf *c,
 	conf->txmode.offloads = info->tx_offload_capa &
 				(RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM |
 					RTE_ETH_TX_OFFLOAD_MULTI_SEGS | tx_tcp);
+	conf->intr_conf.rxq = c->interrupts;
 	if (c->mtu != 0)
 		conf->rxmode.mtu = c->mtu;
 	if (c->rx_queues > 1 && info->flow_type_rss_offloads != 0) {

@@ -33,7 +33,7 @@
 #define CONF_VALUE_LEN 256
 
 enum conf_hugepages { CONF_HUGE_AUTO, CONF_HUGE_YES, CONF_HUGE_NO };
-enum conf_idle { CONF_IDLE_POLL, CONF_IDLE_BACKOFF };
+enum conf_idle { CONF_IDLE_POLL, CONF_IDLE_BACKOFF, CONF_IDLE_INTERRUPT, CONF_IDLE_MONITOR };
 enum conf_kind { CONF_SINK, CONF_ECHO, CONF_DROP, CONF_REFLECT, CONF_FORWARD, CONF_KINDS };
 
 struct conf_cidr {
@@ -193,6 +193,7 @@ struct conf {
 	uint32_t hugepages_line;
 	int log_level; /**< RTE_LOG_... */
 	enum conf_idle idle;
+	uint32_t idle_line;
 	uint16_t ndrivers;
 	char driver[CONF_DRIVERS_MAX][CONF_VALUE_LEN];
 	uint32_t driver_line;
@@ -208,6 +209,8 @@ struct conf {
 
 /** How a kind reads in the file. */
 const char *conf_kind_name(enum conf_kind kind);
+/** How a way of being idle reads in the file. */
+const char *conf_idle_name(enum conf_idle idle);
 /** How a log level reads in the file. */
 const char *conf_log_name(int level);
 
@@ -228,6 +231,9 @@ void conf_cross(struct conf *conf, struct mistakes *m);
 /** Find what the machine does not have: processors, interfaces, memory, privileges, driver files.
  */
 void conf_machine(const struct conf *conf, struct mistakes *m);
+
+/** Find that the processor cannot do what `idle` asks for; conf_machine calls it. */
+void conf_idle_machine(const struct conf *conf, struct mistakes *m);
 
 /** Transmit queues that a port gets: one for each of its receive queues, and one for each lcore
  * that does not receive from it. */

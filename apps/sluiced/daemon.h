@@ -25,6 +25,8 @@
 
 #include <pthread.h>
 
+#include <rte_interrupts.h>
+
 #include "bridge.h"
 #include "conf.h"
 #include "sl_inet.h"
@@ -123,6 +125,10 @@ struct worker {
 	struct worker_pair pair[CONF_PORTS_MAX * CONF_QUEUES_MAX];
 	uint16_t tx_queue[CONF_PORTS_MAX]; /**< of each port, this worker's own */
 	uint64_t sleep_max_ns;		   /**< of its receive rings, the least */
+	/* With interrupts (d->interrupts); constant after the start. */
+	int epoll_fd; /**< its receive queues, and wake_fd */
+	int wake_fd;
+	struct rte_epoll_event wake_event;
 	/* Written by the worker alone, from here on. */
 	SL_CACHE_ALIGNED uint64_t turns;
 	uint64_t busy_turns; /**< those that received or served something */
@@ -130,7 +136,11 @@ struct worker {
 	uint64_t slept_ns;
 	uint64_t longest_ns;
 	uint64_t received[CONF_PORTS_MAX]; /**< packets by port */
-	uint32_t empty;			   /**< turns in a row that found nothing */
+	uint64_t interrupts;		   /**< sleeps that a receive queue ended */
+	uint64_t wakes;			   /**< that another thread ended */
+	uint64_t timeouts;		   /**< that nothing ended but their time */
+	bool asleep;	/**< (relaxed, ID1) sleeps, or is about to: wake it by wake_fd */
+	uint32_t empty; /**< turns in a row that found nothing */
 	uint64_t step_ns;
 	bool parked; /**< (release) waits for the end of an audit */
 	bool ended;  /**< (release) has left its loop */
@@ -153,6 +163,7 @@ struct daemon {
 	struct worker *worker;
 	struct service_table *table; /**< (release by control, acquire by workers) */
 	bool crowded;		     /**< workers share processors with others */
+	bool interrupts;	     /**< ports were started with receive interrupts */
 	bool halt;		     /**< (relaxed) workers return */
 	bool park;		     /**< (release) workers park */
 	uint64_t started_s;
@@ -181,6 +192,24 @@ int worker_main(void *worker);
 /** Stop all workers between two turns; daemon_unpark lets them go on. Locked. */
 void daemon_park(struct daemon *d);
 void daemon_unpark(struct daemon *d);
+
+/* ---- what workers do when there is nothing to do (idle.c) ---- */
+
+/** Prepare it; queues are dealt, workers do not run yet. A mistake ends the program. */
+void idle_open(struct daemon *d);
+/** Workers have ended; their ports are still there. */
+void idle_close(struct daemon *d);
+/** Tell why `idle` of another configuration cannot be. Locked. */
+void idle_check(const struct daemon *d, const struct conf *next, struct mistakes *m);
+/** A turn found nothing: rest. Before a long sleep it looks once more; returns what that found.
+ * The worker itself. */
+uint32_t idle_rest(struct worker *w, uint32_t (*look)(struct worker *w));
+/** A turn found something. The worker itself. */
+void idle_busy(struct worker *w);
+/** Wake workers whose services have datagrams waiting: this worker may have put them there. */
+void idle_wake_readers(struct worker *w, const struct service_table *table);
+/** Wake all that sleep. Control threads. */
+void idle_wake_all(struct daemon *d);
 
 /* ---- services (service.c) ---- */
 

@@ -96,7 +96,7 @@ say_plan(const struct conf *conf)
 			text + at, sizeof(text) - at, "%s%u", i ? "," : "", conf->lcores.cpu[i]);
 	app_note("lcores %s; %u MB %s hugepages; %u packets; idle = %s; user id %d", text,
 		conf->memory_mb, daemon_hugepages(conf) ? "in" : "without", conf_mbufs(conf),
-		conf->idle == CONF_IDLE_BACKOFF ? "backoff" : "poll", (int)geteuid());
+		conf_idle_name(conf->idle), (int)geteuid());
 	for (uint16_t i = 0; i < conf->nports; i++)
 		say_port(conf, &conf->port[i]);
 	for (uint16_t i = 0; i < conf->nbridges; i++)

@@ -177,6 +177,7 @@ port_start(struct daemon *d, uint16_t i)
 		.mtu = p->mtu,
 		.promiscuous = p->promiscuous || p->bridge != 0,
 		.bridge = p->bridge != 0,
+		.interrupts = d->conf.idle == CONF_IDLE_INTERRUPT,
 		.pool = d->pool,
 	};
 	struct sl_inet_port_conf inet = {
@@ -328,6 +329,7 @@ daemon_start(struct daemon *d)
 		port_addresses(d, i);
 	bridges_open(d);
 	deal(d);
+	idle_open(d);
 	workers_launch(d);
 }
 
@@ -367,7 +369,9 @@ daemon_end(struct daemon *d)
 	d->state = DAEMON_ENDING;
 	t = d->table;
 	sl_store_relaxed(&d->halt, true);
+	idle_wake_all(d);
 	rte_eal_mp_wait_lcore();
+	idle_close(d);
 	for (uint16_t i = 0; t != NULL && i < t->n; i++)
 		service_close(d, t->service[i]);
 	d->table = NULL;

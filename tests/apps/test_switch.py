@@ -214,11 +214,56 @@ def check_bridge(cases, bed):
         assert bed.ctl('bridge', 'none', status=2)['error'] == 'usage'
 
 
+def check_interrupts(cases, bed):
+    def lcores(key):
+        return [x[key] for x in bed.ctl('lcores')]
+    with cases('with idle = interrupt lcores sleep until something comes'):
+        until(lambda: min(lcores('timeouts')) > 0)
+        assert min(lcores('timeouts')) > 0 and set(lcores('idle')) == {'interrupt'}
+        before = sum(lcores('interrupts'))
+        bed.echo(b'first after idle')
+        assert sum(lcores('interrupts')) > before
+        assert '3 received' in bed.ping(2, '10.7.0.1')
+    with cases('a burst after idle loses nothing, and wakes the lcore that serves it'):
+        for _ in range(3):
+            before, slept = bed.ctl('services')[1]['received'], lcores('timeouts')
+            until(lambda t=slept: all(a > b for a, b in zip(lcores('timeouts'), t)))
+            with bed.udp() as s:
+                for _ in range(2000):
+                    s.sendto(b'burst', (HOST, 9))
+            until(lambda n=before: bed.ctl('services')[1]['received'] >= n + 2000)
+            assert bed.ctl('services')[1]['received'] == before + 2000
+        if len(CPUS) > 1:
+            # The service's lcore is not the port's.
+            assert bed.ctl('services')[1]['lcore'] != CPUS[0] and lcores('wakes')[1] > 0, bed.ctl('lcores')
+        assert sum(p['rx_missed'] for p in bed.ctl('ports')) == 0
+        bed.audit()
+    with cases('a reload changes it, but for what the processor or the ports cannot do'):
+        for idle in ('poll', 'backoff', 'interrupt'):
+            bed.reload(conf(idle))
+            assert set(lcores('idle')) == {idle}
+            bed.echo(idle.encode())
+        with open('/proc/cpuinfo', encoding='utf-8') as f:
+            able = 'waitpkg' in (text := f.read()) or 'monitorx' in text
+        if able:
+            cases.skip('idle = monitor is refused', 'this processor can watch memory')
+            return
+        bed.write(conf('monitor'))
+        assert 'cannot watch memory' in bed.ctl('reload', status=2)['report']
+        assert set(lcores('idle')) == {'interrupt'}
+
+
 def run(cases):
     bed = Bed(*sys.argv[1:3])
     with contextlib.closing(bed):
         bed.start(conf())
         check_bridge(cases, bed)
+        with cases('ports that were started without interrupts get none by a reload'):
+            bed.write(conf('interrupt'))
+            assert 'started without interrupts' in bed.ctl('reload', status=2)['report']
+        bed.end()
+        bed.start(conf('interrupt'))
+        check_interrupts(cases, bed)
         with cases('it ends with all packets back'):
             bed.end()
             assert not os.path.exists(RUNTIME)

@@ -191,7 +191,8 @@ static const struct bad_file {
 		"info or debug.\n"},
 	{"idle",
 		G "idle = sleep\n" P,
-		"t.conf:3: [sluiced] idle = sleep: is not known; write poll or backoff.\n"},
+		"t.conf:3: [sluiced] idle = sleep: is not known; write poll, backoff, interrupt or "
+		"monitor.\n"},
 	{"driver: no whole path",
 		G "driver = librte_net_x.so\n" P,
 		"t.conf:3: [sluiced] driver = librte_net_x.so: \"librte_net_x.so\" is no whole "
