@@ -225,7 +225,6 @@ static void
 publish(struct daemon *d, const struct draft *draft, struct reload_result *r)
 {
 	struct service_table *old = d->table;
-
 	struct backends *former[CONF_SERVICES_MAX] = {NULL};
 
 	for (uint16_t i = 0; i < draft->table->n; i++) {
@@ -238,6 +237,7 @@ publish(struct daemon *d, const struct draft *draft, struct reload_result *r)
 	sl_store_release(&d->table, draft->table); /* pairs with turn() */
 	if (draft->claims != NULL)
 		forward_claims_publish(d, draft->claims);
+	idle_wake_all(d);
 	sl_inet_synchronize(d->inet, SL_INET_NO_WORKER);
 	for (uint16_t i = 0; i < draft->table->n; i++)
 		backends_drop(d, former[i], draft->backends[i]);
@@ -280,6 +280,7 @@ apply(struct daemon *d, struct conf *next, struct draft *draft, struct reload_re
 			r->added--;
 	publish(d, draft, r);
 	sl_store_relaxed(&d->conf.idle, next->idle);
+	bridges_apply(d, next);
 	d->conf.log_level = next->log_level;
 	rte_log_set_global_level((uint32_t)next->log_level);
 	rte_log_set_level_pattern("*", (uint32_t)next->log_level);
@@ -314,6 +315,8 @@ reload_read(const struct daemon *d, const char *path, struct conf *next, struct 
 		conf_restart_only(&d->conf, next, m);
 	if (mistakes_count(m) == 0)
 		check_room(d, next, m);
+	if (mistakes_count(m) == 0)
+		idle_check(d, next, m);
 }
 
 bool

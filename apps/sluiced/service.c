@@ -447,7 +447,7 @@ service_sums(const struct service *s, struct service_sums *sums)
 {
 	for (uint16_t i = 0; i < s->nsocks; i++)
 		service_sock_sums(s->sock[i], sums);
-	backends_sums(s->backends, sums);
+	backends_sums(sl_load_acquire(&s->backends), sums); /* BE1: also asked by other workers */
 }
 
 void
