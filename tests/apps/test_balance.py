@@ -194,7 +194,8 @@ def explain(daemon, port, dport=53, dst=VIP[0], src='198.18.0.1'):
 
 def check_balance(cases, bed, daemon, flows):
     with cases('every flow is answered from the service, and stays with its back end'):
-        until(daemon, 'b3', why='answers')
+        for name in NAMES:
+            until(daemon, name, state='up', why='answers')
         first = flows.all()
         assert flows.all() == first
         assert set(first) == set(NAMES), collections.Counter(first)
@@ -395,8 +396,8 @@ def check_reload(cases, bed, daemon):
 
 def run(cases):
     bed = Bed(*sys.argv[1:3])
-    daemon = base.Daemon(bed, config(1, 1, 1))
     behind = Backends(bed)
+    daemon = base.Daemon(bed, config(1, 1, 1))
     flows = Flows(bed, 40)
     check_balance(cases, bed, daemon, flows)
     check_explain(cases, bed, daemon, flows)
