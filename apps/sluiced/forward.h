@@ -130,7 +130,8 @@ void forward_explain(
 
 /**
  * Has a back end said, since the last call, that nobody listens at its port (ICMP port unreachable
- * from its own address)? Takes the mark away. Ordering: FW1. Caller: one control thread.
+ * from its own address)? Takes the mark away. Ordering: FW1. Caller: one thread (the service's worker:
+ * backends_turn).
  */
 bool forward_unreachable_take(struct forward *f, uint16_t backend);
 
