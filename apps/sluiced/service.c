@@ -421,7 +421,11 @@ service_open(struct daemon *d, const struct conf *conf, const struct conf_servic
 	}
 	if (ret == 0)
 		return s;
-	mistake(m, c->line, "[service %s]: cannot be opened: %s.", c->name, sl_strerror(ret));
+	/* While it is made, the one that it replaces has its memory, too. */
+	mistake(m, c->line, "[service %s]: cannot be opened: %s%s.", c->name, sl_strerror(ret),
+		ret == -ENOMEM && c->kind == CONF_FORWARD
+			? "; restart with more \"memory\", or use smaller \"flows\""
+			: "");
 	if (s != NULL && s->cell != NULL)
 		service_close(d, s);
 	else
