@@ -5,6 +5,8 @@
 /* In which state back ends are, and what of them outlives a reload. The data path and the probes
  * are stood in for by what records their calls. */
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -349,6 +351,61 @@ probes_have_their_turn_once_a_millisecond(void)
 	backends_drop(&the_daemon, b, NULL);
 }
 
+/* What the worker's thread and ours share. */
+static struct {
+	struct backends *place;
+	uint64_t turns; /* (release) of the worker: a grace period is over when it has grown by 2 */
+	bool end;
+} shared;
+
+static void *
+turn_over_and_over(void *arg)
+{
+	struct worker w = {.d = &the_daemon, .index = 3};
+
+	(void)arg;
+	for (uint64_t ms = 1; !sl_load_relaxed(&shared.end); ms++) {
+		backends_turn(&w, &shared.place, ms);
+		sl_store_release(&shared.turns, ms);
+	}
+	return NULL;
+}
+
+static void
+grace_period(void)
+{
+	uint64_t turns = sl_load_acquire(&shared.turns);
+
+	while (sl_load_acquire(&shared.turns) < turns + 2)
+		sched_yield();
+}
+
+/* BE1: a worker that finds others finds them finished, and nothing is freed under it. */
+static void
+a_worker_may_be_there_meanwhile(void)
+{
+	struct backends *former;
+	pthread_t thread;
+
+	shared.place = begin(8, CONF_CHECK_UDP);
+	probe_turns = 0;
+	REQUIRE(pthread_create(&thread, NULL, turn_over_and_over, NULL) == 0);
+	for (uint16_t i = 0; i < 500; i++) {
+		configure((uint16_t)(1 + i % 8), CONF_CHECK_UDP);
+		conf.backend[0].weight = i;
+		former = backends_publish(&shared.place, make(shared.place, true));
+		backend_drain(&shared.place->backend[0], i, 1);
+		backends_update(shared.place, i + 1u);
+		grace_period();
+		backends_drop(&the_daemon, former, shared.place);
+	}
+	sl_store_relaxed(&shared.end, true);
+	pthread_join(thread, NULL);
+	CHECK(probe_turns > 500);
+	backends_drop(&the_daemon, shared.place, NULL);
+	CHECK_EQ(probes, 0);
+}
+
 int
 main(void)
 {
@@ -360,5 +417,6 @@ main(void)
 	SL_TEST_RUN(a_new_service_knows_what_the_old_one_knew);
 	SL_TEST_RUN(a_failure_leaves_nothing);
 	SL_TEST_RUN(probes_have_their_turn_once_a_millisecond);
+	SL_TEST_RUN(a_worker_may_be_there_meanwhile);
 	return test_end();
 }
