@@ -301,8 +301,27 @@ def sender(bed, stop, count):
             time.sleep(0.0005)
 
 
+BALANCE = f"""[service lb]
+kind = forward
+udp-port = 20
+address = {V4}
+backends = b*
+slots = 251
+flows = 1000
+check = udp
+check-send = x
+check-interval = 20ms
+[backend b1]
+address = 198.18.0.1
+udp-port = 9999
+[backend b2]
+address = 198.18.0.77
+udp-port = 9999
+"""
 VARIANTS = (
     SERVICES,
+    SERVICES + BALANCE,
+    SERVICES.replace('= 9', '= 22') + BALANCE.replace('udp-port = 20', 'udp-port = 9') + 'weight = 3\n',
     SERVICES.replace('udp-port = 9', 'udp-port = 20') + REFLECT.replace('= 862\n', '= 21\n'),
     SERVICES.replace('kind = drop', 'kind = reflect\nsequence = stateful'),
     SERVICES.replace('kind = sink', 'kind = echo') + '[service more]\nkind = sink\nudp-port = 21\n',
@@ -342,7 +361,8 @@ def check_reloads(cases, bed, daemon):
         lines = daemon.audit()
         outcomes = daemon.ctl('outcomes')
         counted = outcomes['udp_queued'] + outcomes['udp_no_socket'] + outcomes['udp_rcvbuf'] + \
-            outcomes['udp_slots'] + outcomes['port_missed']
+            outcomes['udp_slots'] + outcomes['claimed'] + outcomes['port_missed']
+        assert outcomes['claimed'] > 0, outcomes
         # Besides the sender's there are the few of the cases before.
         assert counted >= count[0], f'{counted} counted of {count[0]} sent: {outcomes} {lines}'
     with cases('a reload on SIGHUP is told to the init system'):
