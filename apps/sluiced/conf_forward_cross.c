@@ -315,15 +315,21 @@ conf_backend_equal(const struct conf_backend *a, const struct conf_backend *b)
 }
 
 bool
+conf_forward_remade(const struct conf_forward *a, const struct conf_forward *b)
+{
+	return a->source != b->source || a->slots != b->slots || a->seed != b->seed ||
+	       a->flows != b->flows || a->idle_ms != b->idle_ms ||
+	       a->inserts_per_s != b->inserts_per_s;
+}
+
+bool
 conf_forward_equal(const struct conf *x, const struct conf_service *a, const struct conf *y,
 	const struct conf_service *b)
 {
 	const struct conf_forward *f = &a->forward, *g = &b->forward;
 
 	if (f->nbackends != g->nbackends || f->affinity != g->affinity || f->drain != g->drain ||
-		f->source != g->source || f->slots != g->slots || f->seed != g->seed ||
-		f->flows != g->flows || f->idle_ms != g->idle_ms ||
-		f->inserts_per_s != g->inserts_per_s || !conf_check_equal(&f->check, &g->check))
+		conf_forward_remade(f, g) || !conf_check_equal(&f->check, &g->check))
 		return false;
 	for (uint16_t i = 0; i < f->nbackends; i++) {
 		const struct conf_backend *p = &x->backend[f->backend[i]];

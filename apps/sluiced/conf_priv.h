@@ -72,9 +72,6 @@ void conf_forward_cross(struct conf *conf, struct mistakes *m);
 /** Memory that a service of kind = forward takes of the daemon's, in bytes; 0 for other kinds. */
 uint64_t conf_forward_bytes(const struct conf *conf, const struct conf_service *s);
 
-/** The port that has an address, or NULL. */
-const struct conf_port *conf_port_of(const struct conf *conf, const struct sl_addr *a);
-
 /** Why a host on a link cannot have an address, as "is a loopback address", or NULL. */
 const char *conf_addr_unfit(const struct sl_addr *a, uint8_t prefix);
 

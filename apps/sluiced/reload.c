@@ -8,13 +8,19 @@
 #include <rte_byteorder.h>
 #include <rte_log.h>
 
+#include "backends.h"
 #include "daemon.h"
+#include "forward.h"
 #include "notify.h"
+#include "sl_errno.h"
 
 /* A table that is being made, and what of it is new. */
 struct draft {
 	struct service_table *table;
-	bool fresh[CONF_SERVICES_MAX]; /* opened for this table */
+	bool fresh[CONF_SERVICES_MAX];		      /* opened for this table */
+	bool applied[CONF_SERVICES_MAX];	      /* the forward has the new configuration */
+	struct backends *backends[CONF_SERVICES_MAX]; /* that are to replace those of the service */
+	struct sl_inet_claims *claims;		      /* NULL: they stay as they are */
 };
 
 static struct service *
@@ -35,22 +41,124 @@ same_reflector(const struct conf_service *a, const struct conf_service *b)
 	return a->kind == b->kind && a->sequence == b->sequence && a->format == b->format;
 }
 
-/* May the service stay, with its sockets? */
+/* A load balancer is made for some of its settings; others it takes over. */
 static bool
-same_sockets(const struct conf_service *a, const struct conf_service *b)
+same_balancer(const struct conf_service *a, const struct conf_service *b)
+{
+	if (a->kind != CONF_FORWARD && b->kind != CONF_FORWARD)
+		return true;
+	return a->kind == b->kind && !conf_forward_remade(&a->forward, &b->forward);
+}
+
+bool
+service_stays(const struct conf_service *a, const struct conf_service *b)
 {
 	return a->udp_port == b->udp_port && a->has_address == b->has_address &&
 	       memcmp(&a->address, &b->address, sizeof(a->address)) == 0 &&
-	       strcmp(a->port, b->port) == 0 && same_reflector(a, b);
+	       strcmp(a->port, b->port) == 0 && same_reflector(a, b) && same_balancer(a, b);
+}
+
+/* Back to the configuration in force. */
+static void
+forward_back(struct daemon *d, struct service *s)
+{
+	if (forward_apply(s->forward, &d->conf, &s->conf) != 0)
+		return;
+	backends_bind(s->backends, s->forward);
+	backends_update(s->backends, daemon_now_ms());
 }
 
 static void
 draft_drop(struct daemon *d, struct draft *draft)
 {
-	for (uint16_t i = 0; i < draft->table->n; i++)
+	if (draft->claims != NULL)
+		forward_claims_drop(draft->claims);
+	for (uint16_t i = 0; i < draft->table->n; i++) {
+		struct service *s = draft->table->service[i];
+
 		if (draft->fresh[i])
-			service_close(d, draft->table->service[i]);
+			service_close(d, s);
+		if (draft->applied[i])
+			forward_back(d, s);
+		backends_drop(d, draft->backends[i], s->backends);
+	}
 	free(draft->table);
+}
+
+/* A load balancer that stays: what differs, but its back ends alone until all the rest is known to
+ * be possible. */
+static int
+draft_backends(struct daemon *d, const struct conf *conf, struct draft *draft, uint16_t i)
+{
+	const struct conf_service *c = &conf->service[i];
+	struct service *s = draft->table->service[i];
+
+	if (s->forward == NULL || draft->fresh[i] ||
+		conf_forward_equal(&d->conf, &s->conf, conf, c))
+		return 0;
+	return backends_make(d, conf, c, s->backends, true, &draft->backends[i]);
+}
+
+static int
+draft_forward(const struct conf *conf, struct draft *draft, uint16_t i)
+{
+	struct service *s = draft->table->service[i];
+	int ret;
+
+	if (draft->backends[i] == NULL)
+		return 0;
+	ret = forward_apply(s->forward, conf, &conf->service[i]);
+	if (ret != 0)
+		return ret;
+	draft->applied[i] = true;
+	backends_bind(draft->backends[i], s->forward);
+	return 0;
+}
+
+static bool
+any_forward(const struct service_table *t)
+{
+	return t != NULL && t->forwards;
+}
+
+/* What of the wire is for load balancers, as of the new table. */
+static int
+draft_claims(struct daemon *d, struct draft *draft)
+{
+	struct forward *forward[CONF_SERVICES_MAX];
+	uint16_t n = 0;
+
+	for (uint16_t i = 0; i < draft->table->n; i++)
+		if (draft->table->service[i]->forward != NULL)
+			forward[n++] = draft->table->service[i]->forward;
+	draft->table->forwards = n > 0;
+	if (n == 0 && !any_forward(d->table))
+		return 0;
+	return forward_claims_make(d, forward, n, &draft->claims);
+}
+
+/* All of a load balancer that may fail. */
+static bool
+draft_balancers(struct daemon *d, const struct conf *conf, struct draft *draft, struct mistakes *m)
+{
+	uint32_t line = 0;
+	int ret = 0;
+
+	for (uint16_t i = 0; i < draft->table->n && ret == 0; i++) {
+		line = conf->service[i].line;
+		ret = draft_backends(d, conf, draft, i);
+	}
+	for (uint16_t i = 0; i < draft->table->n && ret == 0; i++) {
+		line = conf->service[i].line;
+		ret = draft_forward(conf, draft, i);
+	}
+	if (ret == 0) {
+		line = 0;
+		ret = draft_claims(d, draft);
+	}
+	if (ret != 0)
+		mistake(m, line, "back ends cannot be taken over: %s.", sl_strerror(ret));
+	return ret == 0;
 }
 
 /* Open what is new; nothing that is there changes yet. */
@@ -69,8 +177,8 @@ draft_make(struct daemon *d, const struct conf *conf, struct draft *draft, struc
 		const struct conf_service *c = &conf->service[i];
 		struct service *s = find(d->table, c->name);
 
-		if (s == NULL || !same_sockets(&s->conf, c)) {
-			s = service_open(d, c, i, m);
+		if (s == NULL || !service_stays(&s->conf, c)) {
+			s = service_open(d, conf, c, i, s, m);
 			if (s == NULL) {
 				draft_drop(d, draft);
 				return false;
@@ -81,6 +189,10 @@ draft_make(struct daemon *d, const struct conf *conf, struct draft *draft, struc
 		if (c->kind == CONF_ECHO)
 			t->echo[t->nechos++] = rte_cpu_to_be_16(c->udp_port);
 		t->reflects |= c->kind == CONF_REFLECT;
+	}
+	if (!draft_balancers(d, conf, draft, m)) {
+		draft_drop(d, draft);
+		return false;
 	}
 	return true;
 }
@@ -95,7 +207,8 @@ adopt(const struct conf *conf, const struct draft *draft, struct reload_result *
 
 		if (draft->fresh[i])
 			continue;
-		if (conf_service_equal(&s->conf, c)) {
+		if (conf_service_equal(&s->conf, c) &&
+			(s->forward == NULL || draft->backends[i] == NULL)) {
 			r->kept++;
 		} else {
 			r->changed++;
@@ -113,8 +226,21 @@ publish(struct daemon *d, const struct draft *draft, struct reload_result *r)
 {
 	struct service_table *old = d->table;
 
+	struct backends *former[CONF_SERVICES_MAX] = {NULL};
+
+	for (uint16_t i = 0; i < draft->table->n; i++) {
+		struct service *s = draft->table->service[i];
+
+		if (draft->backends[i] != NULL)
+			former[i] = backends_publish(&s->backends, draft->backends[i]);
+		backends_update(s->backends, daemon_now_ms());
+	}
 	sl_store_release(&d->table, draft->table); /* pairs with turn() */
+	if (draft->claims != NULL)
+		forward_claims_publish(d, draft->claims);
 	sl_inet_synchronize(d->inet, SL_INET_NO_WORKER);
+	for (uint16_t i = 0; i < draft->table->n; i++)
+		backends_drop(d, former[i], draft->backends[i]);
 	for (uint16_t i = 0; old != NULL && i < old->n; i++) {
 		struct service *s = old->service[i];
 		const struct service *now = find(draft->table, s->conf.name);
@@ -159,6 +285,9 @@ apply(struct daemon *d, struct conf *next, struct draft *draft, struct reload_re
 	rte_log_set_level_pattern("*", (uint32_t)next->log_level);
 	d->conf.nservices = next->nservices;
 	memcpy(d->conf.service, next->service, sizeof(next->service));
+	d->conf.nbackends = next->nbackends;
+	memcpy(d->conf.backend, next->backend, sizeof(next->backend));
+	daemon_event(d); /* there may be a load balancer now */
 	r->applied = true;
 }
 
@@ -170,6 +299,34 @@ check_room(const struct daemon *d, const struct conf *next, struct mistakes *m)
 			"services may hold %u packets now, and memory was made for %u; restart, or "
 			"use smaller \"rcvbuf\".",
 			conf_mbufs(next), d->mbufs);
+	if (conf_memory_needed_mb(next) > d->conf.memory_mb)
+		mistake(m, 0,
+			"services may need %u MB now, and %u were taken at the start; restart, or "
+			"use smaller \"flows\".",
+			conf_memory_needed_mb(next), d->conf.memory_mb);
+}
+
+void
+reload_read(const struct daemon *d, const char *path, struct conf *next, struct mistakes *m)
+{
+	conf_read_file(path, next, m);
+	if (mistakes_count(m) == 0)
+		conf_restart_only(&d->conf, next, m);
+	if (mistakes_count(m) == 0)
+		check_room(d, next, m);
+}
+
+bool
+daemon_backends(struct daemon *d)
+{
+	bool forwards;
+
+	pthread_mutex_lock(&d->lock);
+	forwards = d->state == DAEMON_RUNNING && any_forward(d->table);
+	for (uint16_t i = 0; forwards && i < d->table->n; i++)
+		backends_update(d->table->service[i]->backends, daemon_now_ms());
+	pthread_mutex_unlock(&d->lock);
+	return forwards;
 }
 
 void
@@ -190,11 +347,7 @@ daemon_reload(struct daemon *d, struct reload_result *r)
 		return;
 	}
 	notify_reloading();
-	conf_read_file(d->path, &next, m);
-	if (mistakes_count(m) == 0)
-		conf_restart_only(&d->conf, &next, m);
-	if (mistakes_count(m) == 0)
-		check_room(d, &next, m);
+	reload_read(d, d->path, &next, m);
 	if (mistakes_count(m) == 0 && draft_make(d, &next, &draft, m))
 		apply(d, &next, &draft, r);
 	r->mistakes = (uint32_t)mistakes_count(m);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <rte_common.h>
 #include <rte_pause.h>
@@ -25,6 +26,21 @@ now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t
+daemon_now_ms(void)
+{
+	return now_ns() / 1000000;
+}
+
+void
+daemon_event(struct daemon *d)
+{
+	uint64_t one = 1;
+	ssize_t n = write(d->event_fd, &one, sizeof(one));
+
+	(void)n; /* it can only be full, and then the main thread is being woken */
 }
 
 static void
