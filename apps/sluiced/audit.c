@@ -12,7 +12,10 @@
  *   claims         outcome claimed                      packets that load balancers were handed
  *   service NAME   datagrams (of a load balancer:       its outcomes
  *                  packets) handed to it
- *   transmit       packets that ports have sent         outcome tx_sent
+ *   bridge NAME    frames that its ports handed over    their outcomes
+ *   bridge NAME    copies of them to be sent            their outcomes
+ *     copies
+ *   transmit       packets that ports have sent         outcomes tx_sent and bridge_sent
  */
 #include <stdio.h>
 #include <string.h>
@@ -77,6 +80,7 @@ daemon_audit(struct daemon *d, struct audit_line *lines)
 {
 	uint64_t counts[SL_OUTCOME_COUNT], sum = 0, sent, claimed = d->gone_claimed;
 	struct service_sums sums = d->gone;
+	struct bridge_counts bridges = {0};
 	uint16_t n = 0;
 
 	daemon_park(d);
@@ -97,7 +101,9 @@ daemon_audit(struct daemon *d, struct audit_line *lines)
 		line(lines, &n, "claims", "", counts[SL_RX_CLAIMED], claimed, 0);
 	for (uint16_t i = 0; d->table != NULL && i < d->table->n; i++)
 		audit_service(d, d->table->service[i], lines, &n);
-	line(lines, &n, "transmit", "", sent, counts[SL_TX_SENT], 0);
+	n += bridges_audit(d, &lines[n]);
+	bridges_counts(d, &bridges);
+	line(lines, &n, "transmit", "", sent, counts[SL_TX_SENT] + bridges.outcome[BRIDGE_SENT], 0);
 	daemon_unpark(d);
 	return n;
 }

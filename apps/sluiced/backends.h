@@ -23,8 +23,8 @@
  * probes:
  *
  *     control thread, d->lock held                       the service's worker
- *     backends_make (may fail; nothing has changed)
- *     forward_apply
+ *     backends_make, forward_prepare, claims (may fail; nothing has changed)
+ *     forward_commit
  *     backends_bind, backends_publish                    backends_turn: the one it finds
  *     grace period, backends_drop of the former one
  *

@@ -153,6 +153,17 @@ check_needs(const struct conf_service *s, struct mistakes *m)
 			s->name);
 }
 
+/* The data path does not hide clients' addresses yet. */
+static void
+check_source(const struct conf_service *s, struct mistakes *m)
+{
+	if (s->forward.source == CONF_SOURCE_OWN)
+		mistake(m, s->forward.line[CONF_FORWARD_SOURCE],
+			"[service %s] source = own: is not in this version; write keep, and let "
+			"back ends answer by way of this appliance.",
+			s->name);
+}
+
 static void
 check_checks(struct conf_service *s, struct mistakes *m)
 {
@@ -283,6 +294,7 @@ conf_forward_cross(struct conf *conf, struct mistakes *m)
 			continue;
 		}
 		check_needs(s, m);
+		check_source(s, m);
 		check_backends(conf, s, m);
 		check_checks(s, m);
 		check_places(conf, s, m);

@@ -388,7 +388,7 @@ diff_settings(const struct conf *now, const struct conf *next, struct diff *diff
 		r = add_row(diff, "setting", "changed", "", "idle");
 		if (r == NULL)
 			return -ENOMEM;
-		detail(r, "idle");
+		detail_text(r, "idle", conf_idle_name(now->idle), conf_idle_name(next->idle));
 	}
 	return 0;
 }

@@ -18,7 +18,6 @@
 struct draft {
 	struct service_table *table;
 	bool fresh[CONF_SERVICES_MAX];		      /* opened for this table */
-	bool applied[CONF_SERVICES_MAX];	      /* the forward has the new configuration */
 	struct backends *backends[CONF_SERVICES_MAX]; /* that are to replace those of the service */
 	struct sl_inet_claims *claims;		      /* NULL: they stay as they are */
 };
@@ -58,16 +57,6 @@ service_stays(const struct conf_service *a, const struct conf_service *b)
 	       strcmp(a->port, b->port) == 0 && same_reflector(a, b) && same_balancer(a, b);
 }
 
-/* Back to the configuration in force. */
-static void
-forward_back(struct daemon *d, struct service *s)
-{
-	if (forward_apply(s->forward, &d->conf, &s->conf) != 0)
-		return;
-	backends_bind(s->backends, s->forward);
-	backends_update(s->backends, daemon_now_ms());
-}
-
 static void
 draft_drop(struct daemon *d, struct draft *draft)
 {
@@ -76,17 +65,17 @@ draft_drop(struct daemon *d, struct draft *draft)
 	for (uint16_t i = 0; i < draft->table->n; i++) {
 		struct service *s = draft->table->service[i];
 
+		if (draft->backends[i] != NULL) {
+			forward_abandon(s->forward);
+			backends_drop(d, draft->backends[i], s->backends);
+		}
 		if (draft->fresh[i])
 			service_close(d, s);
-		if (draft->applied[i])
-			forward_back(d, s);
-		backends_drop(d, draft->backends[i], s->backends);
 	}
 	free(draft->table);
 }
 
-/* A load balancer that stays: what differs, but its back ends alone until all the rest is known to
- * be possible. */
+/* A load balancer that stays, and whose settings or back ends differ. */
 static int
 draft_backends(struct daemon *d, const struct conf *conf, struct draft *draft, uint16_t i)
 {
@@ -102,17 +91,9 @@ draft_backends(struct daemon *d, const struct conf *conf, struct draft *draft, u
 static int
 draft_forward(const struct conf *conf, struct draft *draft, uint16_t i)
 {
-	struct service *s = draft->table->service[i];
-	int ret;
-
 	if (draft->backends[i] == NULL)
 		return 0;
-	ret = forward_apply(s->forward, conf, &conf->service[i]);
-	if (ret != 0)
-		return ret;
-	draft->applied[i] = true;
-	backends_bind(draft->backends[i], s->forward);
-	return 0;
+	return forward_prepare(draft->table->service[i]->forward, conf, &conf->service[i]);
 }
 
 static bool
@@ -121,20 +102,27 @@ any_forward(const struct service_table *t)
 	return t != NULL && t->forwards;
 }
 
-/* What of the wire is for load balancers, as of the new table. */
+/* What of the wire is for the load balancers of a table. */
 static int
-draft_claims(struct daemon *d, struct draft *draft)
+make_claims(struct daemon *d, const struct service_table *t, struct sl_inet_claims **claims)
 {
 	struct forward *forward[CONF_SERVICES_MAX];
 	uint16_t n = 0;
 
+	for (uint16_t i = 0; i < t->n; i++)
+		if (t->service[i]->forward != NULL)
+			forward[n++] = t->service[i]->forward;
+	return forward_claims_make(d, forward, n, claims);
+}
+
+static int
+draft_claims(struct daemon *d, struct draft *draft)
+{
 	for (uint16_t i = 0; i < draft->table->n; i++)
-		if (draft->table->service[i]->forward != NULL)
-			forward[n++] = draft->table->service[i]->forward;
-	draft->table->forwards = n > 0;
-	if (n == 0 && !any_forward(d->table))
+		draft->table->forwards |= draft->table->service[i]->forward != NULL;
+	if (!draft->table->forwards && !any_forward(d->table))
 		return 0;
-	return forward_claims_make(d, forward, n, &draft->claims);
+	return make_claims(d, draft->table, &draft->claims);
 }
 
 /* All of a load balancer that may fail. */
@@ -220,27 +208,45 @@ adopt(const struct conf *conf, const struct draft *draft, struct reload_result *
 	}
 }
 
+/* Load balancers that stay have others to choose from: their answers are claimed already. In the
+ * end nobody is claimed for that is gone; if there is no memory for that, the next reload will do
+ * it. */
+static void
+publish_backends(struct daemon *d, const struct draft *draft)
+{
+	struct sl_inet_claims *claims;
+	bool any = false;
+
+	for (uint16_t i = 0; i < draft->table->n; i++) {
+		struct service *s = draft->table->service[i];
+		struct backends *former;
+
+		if (draft->backends[i] == NULL)
+			continue;
+		any = true;
+		forward_commit(s->forward);
+		backends_bind(draft->backends[i], s->forward);
+		former = backends_publish(&s->backends, draft->backends[i]);
+		backends_update(s->backends, daemon_now_ms());
+		sl_inet_synchronize(d->inet, SL_INET_NO_WORKER);
+		backends_drop(d, former, s->backends);
+	}
+	if (any && make_claims(d, draft->table, &claims) == 0)
+		forward_claims_publish(d, claims);
+}
+
 /* Let workers see the table, and close what it no longer has. */
 static void
 publish(struct daemon *d, const struct draft *draft, struct reload_result *r)
 {
 	struct service_table *old = d->table;
 
-	struct backends *former[CONF_SERVICES_MAX] = {NULL};
-
-	for (uint16_t i = 0; i < draft->table->n; i++) {
-		struct service *s = draft->table->service[i];
-
-		if (draft->backends[i] != NULL)
-			former[i] = backends_publish(&s->backends, draft->backends[i]);
-		backends_update(s->backends, daemon_now_ms());
-	}
-	sl_store_release(&d->table, draft->table); /* pairs with turn() */
 	if (draft->claims != NULL)
 		forward_claims_publish(d, draft->claims);
+	publish_backends(d, draft);
+	sl_store_release(&d->table, draft->table); /* pairs with turn() */
+	idle_wake_all(d);
 	sl_inet_synchronize(d->inet, SL_INET_NO_WORKER);
-	for (uint16_t i = 0; i < draft->table->n; i++)
-		backends_drop(d, former[i], draft->backends[i]);
 	for (uint16_t i = 0; old != NULL && i < old->n; i++) {
 		struct service *s = old->service[i];
 		const struct service *now = find(draft->table, s->conf.name);
@@ -280,6 +286,7 @@ apply(struct daemon *d, struct conf *next, struct draft *draft, struct reload_re
 			r->added--;
 	publish(d, draft, r);
 	sl_store_relaxed(&d->conf.idle, next->idle);
+	bridges_apply(d, next);
 	d->conf.log_level = next->log_level;
 	rte_log_set_global_level((uint32_t)next->log_level);
 	rte_log_set_level_pattern("*", (uint32_t)next->log_level);
@@ -314,6 +321,8 @@ reload_read(const struct daemon *d, const char *path, struct conf *next, struct 
 		conf_restart_only(&d->conf, next, m);
 	if (mistakes_count(m) == 0)
 		check_room(d, next, m);
+	if (mistakes_count(m) == 0)
+		idle_check(d, next, m);
 }
 
 bool

@@ -421,7 +421,11 @@ service_open(struct daemon *d, const struct conf *conf, const struct conf_servic
 	}
 	if (ret == 0)
 		return s;
-	mistake(m, c->line, "[service %s]: cannot be opened: %s.", c->name, sl_strerror(ret));
+	/* While it is made, the one that it replaces has its memory, too. */
+	mistake(m, c->line, "[service %s]: cannot be opened: %s%s.", c->name, sl_strerror(ret),
+		ret == -ENOMEM && c->kind == CONF_FORWARD
+			? "; restart with more \"memory\", or use smaller \"flows\""
+			: "");
 	if (s != NULL && s->cell != NULL)
 		service_close(d, s);
 	else
@@ -447,7 +451,7 @@ service_sums(const struct service *s, struct service_sums *sums)
 {
 	for (uint16_t i = 0; i < s->nsocks; i++)
 		service_sock_sums(s->sock[i], sums);
-	backends_sums(s->backends, sums);
+	backends_sums(sl_load_acquire(&s->backends), sums); /* BE1: also asked by other workers */
 }
 
 void

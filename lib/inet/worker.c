@@ -53,6 +53,12 @@ sl_inet_input_burst(
 }
 
 void
+sl_inet_worker_quiescent(struct sl_inet *inet, uint16_t worker)
+{
+	rte_rcu_qsbr_quiescent(inet->rcu, worker);
+}
+
+void
 sl_inet_timers(struct sl_inet *inet, uint16_t worker)
 {
 	struct inet_worker *w = &inet->worker[worker];

@@ -261,7 +261,7 @@ what_stays_the_same_goes_on(void)
 	conf.backend[0].weight = 7;
 	service->forward.nbackends = 3;
 	service->forward.backend[1] = 3;
-	told[2] = told[3] = BALANCER_UP; /* as forward_apply leaves new ones */
+	told[2] = told[3] = BALANCER_UP; /* as forward_commit leaves new ones */
 	next = make(b, true);
 	place = b;
 	CHECK(backends_publish(&place, next) == b && place == next);
