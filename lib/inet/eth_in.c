@@ -287,6 +287,7 @@ input_burst(struct inet_rx *rx, struct rte_mbuf **pkts, uint16_t n)
 static void
 input_odd(struct inet_rx *rx, struct rte_mbuf **pkts, uint16_t n)
 {
+	rx->dgram = rx->own; /* what room there was may be used up */
 	rx->dgrams = 0;
 	rx->frees = 0;
 	rx->losses = false;
