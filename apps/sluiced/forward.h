@@ -16,8 +16,7 @@
  *        |<-------------- rewrite  <---------------------------|
  *
  * The client's address stays (source = keep), so back ends must have their way to clients by way of
- * us. An answer needs no memory: who sent it says which service it is of. With source = own back
- * ends see the service's address V and a port of ours, which says to whom the answer goes.
+ * us. An answer needs no memory: who sent it says which service it is of.
  *
  * A *worker* decides about what its own receive queues bring, with a balancer of its own, so a
  * flow's decision belongs to the lcore that RSS gives the client's datagrams to; answers may come

@@ -10,14 +10,20 @@
 
 #define IP4_DF 0x40 /* in octet 6 */
 
-uint16_t
-forward_fold(uint64_t sum)
+static inline uint16_t
+fold(uint64_t sum)
 {
 	sum = (sum & UINT32_MAX) + (sum >> 32);
 	sum = (sum & UINT32_MAX) + (sum >> 32);
 	sum = (sum & UINT16_MAX) + (sum >> 16);
 	sum = (sum & UINT16_MAX) + (sum >> 16);
 	return (uint16_t)sum;
+}
+
+uint16_t
+forward_fold(uint64_t sum)
+{
+	return fold(sum);
 }
 
 static uint64_t
@@ -30,7 +36,7 @@ load(const uint8_t *p)
 }
 
 /* Put new octets, of which there are a multiple of 4; what that adds to a sum (RFC 1624). */
-static uint64_t
+static inline uint64_t
 put(uint8_t *at, const uint8_t *new, size_t octets)
 {
 	uint64_t delta = 0;
@@ -57,7 +63,7 @@ adjusted(const uint8_t *at, uint64_t delta)
 	uint16_t sum;
 
 	memcpy(&sum, at, sizeof(sum));
-	return (uint16_t)~forward_fold((uint16_t)~sum + delta);
+	return (uint16_t)~fold((uint16_t)~sum + delta);
 }
 
 static void
@@ -81,8 +87,9 @@ adjust_udp(uint8_t *at, uint64_t delta)
 	memcpy(at, &sum, sizeof(sum));
 }
 
-void
-forward_edit(uint8_t *ip, uint8_t *udp, bool v4, const struct forward_end *src,
+/* With a family that the compiler knows. */
+static inline __attribute__((always_inline)) void
+edit(uint8_t *ip, uint8_t *udp, bool v4, const struct forward_end *src,
 	const struct forward_end *dst)
 {
 	size_t octets = v4 ? 4 : 16, skip = 16 - octets;
@@ -100,6 +107,16 @@ forward_edit(uint8_t *ip, uint8_t *udp, bool v4, const struct forward_end *src,
 		adjust(ip + 10, addrs);
 	if (udp != NULL)
 		adjust_udp(udp + 6, addrs + ports);
+}
+
+void
+forward_edit(uint8_t *ip, uint8_t *udp, bool v4, const struct forward_end *src,
+	const struct forward_end *dst)
+{
+	if (v4)
+		edit(ip, udp, true, src, dst);
+	else
+		edit(ip, udp, false, src, dst);
 }
 
 bool

@@ -36,6 +36,7 @@
 struct batch {
 	struct forward *f;
 	const struct forward_view *view;
+	struct forward_ways *ways;
 	uint16_t n;
 	struct sl_inet_claimed *c[SL_INET_BURST];
 	struct flow_key key[SL_INET_BURST];
@@ -97,6 +98,18 @@ sum_is_left(const struct sl_inet_claimed *c, const uint8_t *udp)
 	       c->follow == NULL && udp != NULL && (udp[6] | udp[7]) != 0;
 }
 
+/* Of lengths that the compiler knows, mostly. */
+static inline void
+put_headers(uint8_t *to, const uint8_t *from, uint32_t len)
+{
+	if (SL_LIKELY(len == 20 + UDP_LEN))
+		memcpy(to, from, 20 + UDP_LEN);
+	else if (SL_LIKELY(len == 40 + UDP_LEN))
+		memcpy(to, from, 40 + UDP_LEN);
+	else
+		memcpy(to, from, len);
+}
+
 /* No way, or too long for it: tell the sender. */
 static void
 refuse(const struct forward_pkt *p, enum sl_inet_claim_error error, uint16_t mtu,
@@ -107,13 +120,12 @@ refuse(const struct forward_pkt *p, enum sl_inet_claim_error error, uint16_t mtu
 }
 
 void
-forward_send(const struct forward_pkt *p, const struct sl_addr *dst, const struct forward_end *src,
-	const struct forward_end *to, enum service_outcome sent)
+forward_send(const struct forward_pkt *p, const struct sl_inet_way *way,
+	const struct forward_end *src, const struct forward_end *to, enum service_outcome sent)
 {
 	struct sl_inet_claimed *c = p->c;
 	uint8_t *ip = c->head + c->l2_len, *udp = c->later ? NULL : c->head + c->l4_off;
 	uint32_t headers = c->l4_off - c->l2_len + (c->later ? 0 : UDP_LEN);
-	struct sl_inet_way way;
 	bool left, long_one;
 	struct rte_mbuf *m;
 
@@ -121,13 +133,13 @@ forward_send(const struct forward_pkt *p, const struct sl_addr *dst, const struc
 		refuse(p, SL_CLAIM_ERROR_TIME, 0, SERVICE_FORWARD_TTL);
 		return;
 	}
-	if (SL_UNLIKELY(sl_inet_way_find(p->f->d->inet, p->worker, dst, &way) != 0)) {
+	if (SL_UNLIKELY(way == NULL)) {
 		refuse(p, SL_CLAIM_ERROR_NO_WAY, 0, SERVICE_FORWARD_UNREACHABLE);
 		return;
 	}
-	long_one = c->end - c->l2_len > way.mtu;
+	long_one = c->end - c->l2_len > way->mtu;
 	if (SL_UNLIKELY(long_one && forward_whole(ip, c->v4))) {
-		refuse(p, SL_CLAIM_ERROR_TOO_BIG, way.mtu, SERVICE_FORWARD_TOO_BIG);
+		refuse(p, SL_CLAIM_ERROR_TOO_BIG, way->mtu, SERVICE_FORWARD_TOO_BIG);
 		return;
 	}
 	left = sum_is_left(c, udp);
@@ -143,13 +155,32 @@ forward_send(const struct forward_pkt *p, const struct sl_addr *dst, const struc
 	m->l3_len = c->l4_off - c->l2_len;
 	if (SL_UNLIKELY(left))
 		leave_sum(c, m, ip, udp);
-	memcpy(rte_pktmbuf_mtod(m, void *), ip, headers);
+	put_headers(rte_pktmbuf_mtod(m, uint8_t *), ip, headers);
 	if (SL_UNLIKELY(long_one)) {
-		count(p, forward_split(p->f->d, p->worker, &way, m, sent));
+		count(p, forward_split(p->f->d, p->worker, way, m, sent));
 		return;
 	}
-	sl_inet_way_output(p->f->d->inet, p->worker, &way, m);
+	sl_inet_way_output(p->f->d->inet, p->worker, way, m);
 	count(p, sent);
+}
+
+/* Found once a burst. */
+static const struct sl_inet_way *
+way_to(const struct forward_pkt *p, uint16_t backend)
+{
+	struct forward_ways *ways = p->ways;
+
+	if (SL_UNLIKELY(ways->view != p->view)) {
+		ways->view = p->view;
+		ways->known = 0;
+	}
+	if (SL_LIKELY((ways->known >> backend & 1) != 0))
+		return &ways->way[backend];
+	if (sl_inet_way_find(p->f->d->inet, p->worker, &p->view->end[backend].addr,
+		    &ways->way[backend]) != 0)
+		return NULL;
+	ways->known |= UINT64_C(1) << backend;
+	return &ways->way[backend];
 }
 
 static void
@@ -158,7 +189,7 @@ send_to(const struct forward_pkt *p, uint16_t backend)
 	const struct forward_end *end = &p->view->end[backend];
 
 	sl_counter_add(&p->fw->picked[backend], 1);
-	forward_send(p, &end->addr, NULL, end, SERVICE_FORWARDED);
+	forward_send(p, way_to(p, backend), NULL, end, SERVICE_FORWARDED);
 }
 
 static void
@@ -171,7 +202,7 @@ send_to_nobody(const struct forward_pkt *p)
 static void
 decide(struct batch *b, uint16_t worker)
 {
-	struct forward_pkt p = {.f = b->f, .view = b->view, .worker = worker};
+	struct forward_pkt p = {.f = b->f, .view = b->view, .worker = worker, .ways = b->ways};
 	const struct flow_key *keys[SL_INET_BURST];
 	struct balancer_pick picks[SL_INET_BURST];
 
@@ -248,16 +279,25 @@ to_service(const struct forward_pkt *p, struct batch *b)
 static void
 from_backend(const struct forward_pkt *p, uint16_t backend)
 {
+	struct sl_inet_way way;
+	bool found = sl_inet_way_find(p->f->d->inet, p->worker, &p->c->dst, &way) == 0;
+
 	sl_counter_add(&p->fw->replies[backend], 1);
-	forward_send(p, &p->c->dst, &p->f->self, NULL, SERVICE_FORWARD_RETURNED);
+	forward_send(p, found ? &way : NULL, &p->f->self, NULL, SERVICE_FORWARD_RETURNED);
 }
 
 static void
 input(void *arg, uint16_t worker, uint64_t now_ns, struct sl_inet_claimed *c, uint16_t n)
 {
-	struct batch b = {.f = NULL, .view = NULL, .n = 0};
+	struct forward_ways ways;
+	struct batch b;
 
 	(void)arg, (void)now_ns;
+	/* The arrays are written before they are read: clearing them would show. */
+	ways.view = NULL;
+	b.f = NULL;
+	b.ways = &ways;
+	b.n = 0;
 	for (uint16_t i = 0; i < n; i++) {
 		const struct forward_owner *owner = c[i].owner;
 		struct forward *f = owner->f;
@@ -265,7 +305,8 @@ input(void *arg, uint16_t worker, uint64_t now_ns, struct sl_inet_claimed *c, ui
 			.fw = &f->worker[worker],
 			.view = sl_load_acquire(&f->view), /* LB1 */
 			.worker = worker,
-			.c = &c[i]};
+			.c = &c[i],
+			.ways = &ways};
 
 		sl_counter_add(&p.fw->entered, 1);
 		sl_counter_add(&p.fw->cell.bytes, c[i].end - c[i].l4_off);

@@ -117,7 +117,16 @@ struct forward_pkt {
 	const struct forward_view *view;
 	uint16_t worker;
 	struct sl_inet_claimed *c;
+	struct forward_ways *ways;
 };
+
+/** Ways to back ends that were found in this burst, by index in view. */
+struct forward_ways {
+	const struct forward_view *view;
+	uint64_t known;
+	struct sl_inet_way way[FORWARD_BACKENDS];
+};
+_Static_assert(FORWARD_BACKENDS <= 64, "known has a bit for each");
 
 /** How claimed packets reach their services (forward_path.c). */
 extern const struct sl_inet_claim_ops forward_ops;
@@ -125,11 +134,11 @@ extern const struct sl_inet_claim_ops forward_ops;
 /**
  * Send c's packet on with the headers of its private copy, and count what became of it.
  *
- * @param dst      where it goes
+ * @param way      of where it goes; NULL: there is none
  * @param src, to  what changes in it, as for forward_edit
  * @param sent     outcome if it was sent
  */
-void forward_send(const struct forward_pkt *p, const struct sl_addr *dst,
+void forward_send(const struct forward_pkt *p, const struct sl_inet_way *way,
 	const struct forward_end *src, const struct forward_end *to, enum service_outcome sent);
 /** Count it, free it. */
 void forward_drop(const struct forward_pkt *p, enum service_outcome why);

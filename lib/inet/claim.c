@@ -45,28 +45,11 @@ inet_claim_deliver(struct inet_rx *rx)
 	crx->set->ops->input(crx->set->arg, rx->worker, rx->w->now_ns, crx->c, n);
 }
 
-const struct sl_inet_claim *
-inet_claim_match(
-	struct inet_rx *rx, const struct inet_pkt *p, uint16_t sport, uint16_t dport, bool local)
-{
-	const struct sl_inet_claim *c;
-
-	if (local) {
-		c = inet_claim_find(rx->claim, SL_CLAIM_TO, &p->dst, dport);
-		if (c != NULL)
-			return c;
-	}
-	c = inet_claim_find(rx->claim, SL_CLAIM_FROM, &p->src, sport);
-	if (c == NULL || !local)
-		return c;
-	return inet_claim_own(c, dport) ? c : NULL;
-}
-
 /* Is it an address of the port's? The one that was hit last mostly is. */
 static inline bool
-is_local4(const struct inet_rx *rx, const struct sl_addr *dst, uint32_t be)
+is_local4(const struct inet_rx *rx, uint32_t be)
 {
-	return be == rx->local4 || inet_port_is_local(rx->port, dst);
+	return be == rx->local4 || inet_ip4_hit(rx->port, rx->wport, be);
 }
 
 static inline bool
@@ -98,9 +81,7 @@ plain(const struct inet_rx *rx, struct rte_mbuf *m, struct sl_inet_claimed *c, u
 static inline const struct sl_inet_claim *
 match_plain(const struct inet_rx *rx, const struct sl_inet_claimed *c, bool local)
 {
-	struct inet_pkt p = {.src = c->src, .dst = c->dst};
-
-	return inet_claim_match((struct inet_rx *)(uintptr_t)rx, &p, c->sport, c->dport, local);
+	return inet_claim_match(rx->claim, &c->src, &c->dst, c->sport, c->dport, local);
 }
 
 static inline bool
@@ -133,7 +114,7 @@ take_ip4(const struct inet_rx *rx, struct rte_mbuf *m, uint8_t *h, struct sl_ine
 	dst = sum[4];
 	c->src = sl_addr_v4(src);
 	c->dst = sl_addr_v4(dst);
-	local = is_local4(rx, &c->dst, dst);
+	local = is_local4(rx, dst);
 	claim = match_plain(rx, c, local);
 	if (claim == NULL)
 		return NOT_OURS;
@@ -286,7 +267,7 @@ claim_udp(struct inet_rx *rx, const struct inet_pkt *p, bool local)
 		return INET_PASS;
 	memcpy(&sport, udp, 2);
 	memcpy(&dport, udp + 2, 2);
-	claim = inet_claim_match(rx, p, sport, dport, local);
+	claim = inet_claim_match(rx->claim, &p->src, &p->dst, sport, dport, local);
 	if (claim == NULL)
 		return INET_PASS;
 	len = inet_get16(udp + 4);

@@ -62,9 +62,27 @@ struct inet_claim_rx {
 /** What of a fragment is known when it comes: see inet_fragment. */
 struct inet_fragment;
 
+/** The same as inet_claim_find, from the set. */
+const struct sl_inet_claim *inet_claim_find_slow(struct inet_claim_rx *crx,
+	enum sl_inet_claim_kind kind, const struct sl_addr *addr, uint16_t udp_port,
+	struct claim_memo *memo);
+
 /** The claim of that kind for an address and port, or NULL. */
-const struct sl_inet_claim *inet_claim_find(struct inet_claim_rx *crx, enum sl_inet_claim_kind kind,
-	const struct sl_addr *addr, uint16_t udp_port);
+static inline const struct sl_inet_claim *
+inet_claim_find(struct inet_claim_rx *crx, enum sl_inet_claim_kind kind, const struct sl_addr *addr,
+	uint16_t udp_port)
+{
+	uint32_t place = addr->b[15] ^ (udp_port >> 8) ^ udp_port ^ (uint32_t)kind << 5;
+	struct claim_memo *memo = &crx->cw->memo[place % CLAIM_MEMOS];
+
+	if ((crx->set->ports[kind][udp_port / 64] >> udp_port % 64 & 1) == 0)
+		return NULL;
+	if (SL_LIKELY(memo->serial == crx->set->serial && memo->udp_port == udp_port &&
+		      memo->kind == (uint16_t)kind && inet_addr_equal(&memo->addr, addr)))
+		return memo->claim;
+	return inet_claim_find_slow(crx, kind, addr, udp_port, memo);
+}
+
 /** Has some claim of that kind the address? */
 bool inet_claim_has_addr(
 	const struct sl_inet_claims *set, enum sl_inet_claim_kind kind, const struct sl_addr *addr);
@@ -79,8 +97,22 @@ inet_claim_own(const struct sl_inet_claim *c, uint16_t udp_port)
 }
 
 /** The claim that a datagram falls under, which is to an address of ours or not; NULL for none. */
-const struct sl_inet_claim *inet_claim_match(
-	struct inet_rx *rx, const struct inet_pkt *p, uint16_t sport, uint16_t dport, bool local);
+static inline const struct sl_inet_claim *
+inet_claim_match(struct inet_claim_rx *crx, const struct sl_addr *src, const struct sl_addr *dst,
+	uint16_t sport, uint16_t dport, bool local)
+{
+	const struct sl_inet_claim *c;
+
+	if (local) {
+		c = inet_claim_find(crx, SL_CLAIM_TO, dst, dport);
+		if (c != NULL)
+			return c;
+	}
+	c = inet_claim_find(crx, SL_CLAIM_FROM, src, sport);
+	if (c == NULL || !local)
+		return c;
+	return inet_claim_own(c, dport) ? c : NULL;
+}
 
 /** Free what workers have of their own. */
 void inet_claim_workers_destroy(struct sl_inet *inet);

@@ -260,7 +260,8 @@ wait_for_first(struct claim_frags *t, struct frag *e, const struct inet_pkt *p,
 static unsigned int
 follow(struct inet_rx *rx, struct frag *e, const struct inet_pkt *p, bool later)
 {
-	const struct sl_inet_claim *claim = inet_claim_match(rx, p, e->sport, e->dport, e->local);
+	const struct sl_inet_claim *claim =
+		inet_claim_match(rx->claim, &p->src, &p->dst, e->sport, e->dport, e->local);
 	struct sl_inet_claimed *c;
 
 	if (claim == NULL)
@@ -312,7 +313,7 @@ first(struct inet_rx *rx, struct claim_frags *t, struct frag *e, const struct fr
 	if (p->end - p->l4_off >= UDP_LEN && p->l4_off + UDP_LEN <= p->head_len) {
 		memcpy(&sport, p->head + p->l4_off, 2);
 		memcpy(&dport, p->head + p->l4_off + 2, 2);
-		claim = inet_claim_match(rx, p, sport, dport, local);
+		claim = inet_claim_match(rx->claim, &p->src, &p->dst, sport, dport, local);
 	}
 	if (e == NULL)
 		e = add(t, key, claim != NULL ? CLAIMED : PASSED, local, rx->w);

@@ -143,37 +143,21 @@ sl_inet_claims_destroy(struct sl_inet_claims *set)
 	free(set);
 }
 
-/* Not what the worker remembers. */
-static __attribute__((noinline)) const struct sl_inet_claim *
-find_slow(struct inet_claim_rx *crx, const struct claim_key *key, struct claim_memo *memo)
+const struct sl_inet_claim *
+inet_claim_find_slow(struct inet_claim_rx *crx, enum sl_inet_claim_kind kind,
+	const struct sl_addr *addr, uint16_t udp_port, struct claim_memo *memo)
 {
+	struct claim_key key = {.addr = *addr, .udp_port = udp_port, .kind = (uint16_t)kind};
 	void *found;
 
-	if (rte_hash_lookup_data(crx->set->hash, key, &found) < 0)
+	if (rte_hash_lookup_data(crx->set->hash, &key, &found) < 0)
 		return NULL;
-	*memo = (struct claim_memo){.addr = key->addr,
-		.udp_port = key->udp_port,
-		.kind = key->kind,
+	*memo = (struct claim_memo){.addr = key.addr,
+		.udp_port = key.udp_port,
+		.kind = key.kind,
 		.serial = crx->set->serial,
 		.claim = found};
 	return found;
-}
-
-const struct sl_inet_claim *
-inet_claim_find(struct inet_claim_rx *crx, enum sl_inet_claim_kind kind, const struct sl_addr *addr,
-	uint16_t udp_port)
-{
-	uint32_t place = addr->b[15] ^ (udp_port >> 8) ^ udp_port ^ (uint32_t)kind << 5;
-	struct claim_memo *memo = &crx->cw->memo[place % CLAIM_MEMOS];
-	struct claim_key key;
-
-	if ((crx->set->ports[kind][udp_port / 64] >> udp_port % 64 & 1) == 0)
-		return NULL;
-	if (SL_LIKELY(memo->serial == crx->set->serial && memo->udp_port == udp_port &&
-		      memo->kind == (uint16_t)kind && inet_addr_equal(&memo->addr, addr)))
-		return memo->claim;
-	key = (struct claim_key){.addr = *addr, .udp_port = udp_port, .kind = (uint16_t)kind};
-	return find_slow(crx, &key, memo);
 }
 
 bool

@@ -255,7 +255,8 @@ finish(struct inet_rx *rx, uint16_t n)
 	sl_counter_add(&rx->w->received, n);
 }
 
-static void
+/* Inlined where there are no claims, so that these cost no call. */
+static inline __attribute__((always_inline)) void
 input_burst(struct inet_rx *rx, struct rte_mbuf **pkts, uint16_t n)
 {
 	struct sl_dgram *d = rx->dgram;
@@ -286,6 +287,7 @@ input_burst(struct inet_rx *rx, struct rte_mbuf **pkts, uint16_t n)
 static void
 input_odd(struct inet_rx *rx, struct rte_mbuf **pkts, uint16_t n)
 {
+	rx->dgram = rx->own; /* what room there was may be used up */
 	rx->dgrams = 0;
 	rx->frees = 0;
 	rx->losses = false;
@@ -295,6 +297,13 @@ input_odd(struct inet_rx *rx, struct rte_mbuf **pkts, uint16_t n)
 	for (uint16_t i = 0; i < n; i++)
 		input_slow(rx, pkts[i]);
 	finish(rx, n);
+}
+
+/* What no claim takes. */
+static __attribute__((noinline)) void
+input_rest(struct inet_rx *rx, struct rte_mbuf **pkts, uint16_t n)
+{
+	input_burst(rx, pkts, n);
 }
 
 /* There are claims: what they take is handed over behind all else, of which some may be theirs,
@@ -311,7 +320,7 @@ input_claims(
 	rest = inet_claim_take(rx, pkts, n, odd, &odds);
 	sl_counter_add(&rx->w->received, (uint64_t)(n - rest - odds));
 	if (rest > 0)
-		input_burst(rx, pkts, rest);
+		input_rest(rx, pkts, rest);
 	if (odds > 0)
 		input_odd(rx, odd, odds);
 	inet_claim_deliver(rx);

@@ -364,6 +364,8 @@ void inet_mbuf_window(struct rte_mbuf *m, uint32_t off, uint32_t len);
 
 /* ip4_in.c, ip6_in.c, udp_in.c: outcome, or outcome | INET_KEPT */
 unsigned int inet_ip4_input(struct inet_rx *rx, struct inet_pkt *p);
+/** Is dst (network order) an address of the port's? Remembered with its broadcast address. */
+bool inet_ip4_hit(const struct inet_port *port, struct inet_wport *wport, uint32_t dst);
 unsigned int inet_ip6_input(struct inet_rx *rx, struct inet_pkt *p);
 unsigned int inet_udp_input(struct inet_rx *rx, struct inet_pkt *p);
 unsigned int inet_arp_input(struct inet_rx *rx, struct inet_pkt *p);

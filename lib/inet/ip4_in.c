@@ -89,25 +89,33 @@ source_ok(const struct inet_port *port, uint32_t src, uint32_t dst)
 	return unicast4(src) && src != dst && !inet_port_is_broadcast4(port, src);
 }
 
+bool
+inet_ip4_hit(const struct inet_port *port, struct inet_wport *wport, uint32_t dst)
+{
+	struct sl_addr addr = sl_addr_v4(dst);
+	const struct inet_addr *a = inet_port_addr(port, &addr);
+	uint32_t mask;
+
+	if (a == NULL)
+		return false;
+	mask = inet_prefix_mask4(a->prefix);
+	wport->local4 = dst;
+	wport->bcast4 = a->prefix == 0 || a->prefix > 30 ? 0 : (dst & mask) | ~mask;
+	return true;
+}
+
 /* Is dst for us? Remembers a unicast hit, with its broadcast address, for the fast path. */
 static bool
 dst_ok(const struct inet_rx *rx, struct inet_pkt *p, uint32_t dst)
 {
 	struct inet_wport *wport = rx->wport;
-	const struct inet_addr *a;
-	uint32_t mask;
 
 	p->dst_group = dst == UINT32_MAX || dst == rte_cpu_to_be_32(IP4_ALL_HOSTS) ||
 		       inet_port_is_broadcast4(rx->port, dst);
 	if (p->dst_group)
 		return true;
-	a = inet_port_addr(rx->port, &p->dst);
-	if (a != NULL) {
-		mask = inet_prefix_mask4(a->prefix);
-		wport->local4 = dst;
-		wport->bcast4 = a->prefix == 0 || a->prefix > 30 ? 0 : (dst & mask) | ~mask;
+	if (inet_ip4_hit(rx->port, wport, dst))
 		return true;
-	}
 	if (!rx->port->any_dst || !unicast4(dst))
 		return false;
 	wport->local4 = dst;

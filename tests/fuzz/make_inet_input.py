@@ -257,4 +257,5 @@ def main():
         (folder / name).write_bytes(data)
 
 
-main()
+if __name__ == "__main__":
+    main()
