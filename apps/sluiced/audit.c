@@ -12,6 +12,7 @@
  *   claims         outcome claimed                      packets that load balancers were handed
  *   service NAME   datagrams (of a load balancer:       its outcomes
  *                  packets) handed to it
+ *   mirror NAME    outcome mirrored of its service      written, or dropped; held: not yet
  *   bridge NAME    frames that its ports handed over    their outcomes
  *   bridge NAME    copies of them to be sent            their outcomes
  *     copies
@@ -101,6 +102,7 @@ daemon_audit(struct daemon *d, struct audit_line *lines)
 		line(lines, &n, "claims", "", counts[SL_RX_CLAIMED], claimed, 0);
 	for (uint16_t i = 0; d->table != NULL && i < d->table->n; i++)
 		audit_service(d, d->table->service[i], lines, &n);
+	n += mirrors_audit(d, &lines[n]);
 	n += bridges_audit(d, &lines[n]);
 	bridges_counts(d, &bridges);
 	line(lines, &n, "transmit", "", sent, counts[SL_TX_SENT] + bridges.outcome[BRIDGE_SENT], 0);

@@ -76,6 +76,8 @@ queued(const struct conf *conf)
 		if (s->kind == CONF_FORWARD)
 			continue;
 		n += rcvbuf / truesize * (s->has_address || p == NULL ? 1 : p->naddrs);
+		if (s->kind == CONF_MIRROR)
+			n += MIRROR_DEPTH;
 	}
 	return (uint32_t)RTE_MIN(RTE_MAX(n, (uint64_t)QUEUED_MIN), (uint64_t)UINT32_MAX / 4);
 }
@@ -383,6 +385,7 @@ conf_cross(struct conf *conf, struct mistakes *m)
 	}
 	check_services(conf, m);
 	conf_forward_cross(conf, m);
+	conf_mirror_cross(conf, m);
 	check_lcores(conf, m);
 	check_memory(conf, m);
 	for (uint16_t i = 0; i < conf->nservices; i++) {
@@ -400,7 +403,7 @@ conf_service_equal(const struct conf_service *a, const struct conf_service *b)
 	       a->has_address == b->has_address &&
 	       memcmp(&a->address, &b->address, sizeof(a->address)) == 0 &&
 	       strcmp(a->port, b->port) == 0 && a->rcvbuf == b->rcvbuf &&
-	       a->sequence == b->sequence && a->format == b->format;
+	       a->sequence == b->sequence && a->format == b->format && conf_mirror_equal(a, b);
 }
 
 static bool

@@ -72,6 +72,9 @@ enum service_outcome {
 	SERVICE_FORWARD_TOO_BIG,     /**< longer than the MTU of its way */
 	SERVICE_FORWARD_UNREACHABLE, /**< no way to its destination */
 	SERVICE_FORWARD_NO_MBUF,     /**< no packet for a copy */
+	SERVICE_MIRRORED,	     /**< given to the mirror's thread */
+	SERVICE_MIRROR_NO_ROOM,	     /**< lost: the thread does not keep up */
+	SERVICE_MIRROR_NO_MBUF,	     /**< lost: no packet for the copy */
 	SERVICE_OUTCOMES
 };
 
@@ -109,6 +112,7 @@ struct service {
 	uint16_t worker;	   /**< its reader */
 	enum conf_kind kind;	   /**< (relaxed) a reload may change it while workers serve */
 	struct service_cell *cell; /**< one a worker */
+	struct mirror *mirror;	   /**< of a mirror; else NULL */
 	struct stamp *stamp;	   /**< of a reflector, its reader's; else NULL */
 	uint64_t clock_ms;	   /**< when its reader last asked for the state of the clock */
 	struct forward *forward;   /**< of a load balancer; else NULL */
@@ -191,7 +195,8 @@ struct daemon {
 	uint64_t refused;			 /**< reloads that were refused (l) */
 	struct service_sums gone;		 /**< sockets closed so far (l) */
 	uint64_t gone_outcome[SERVICE_OUTCOMES]; /**< of services that are gone (l) */
-	uint64_t gone_claimed; /**< packets that they were handed whole (l) */
+	uint64_t gone_claimed;			 /**< packets that they were handed whole (l) */
+	uint64_t gone_mirror[MIRROR_OUTCOMES];	 /**< of mirrors that are gone (l) */
 	char report[DAEMON_REPORT_LEN];		 /**< what the last reload found (l) */
 };
 
@@ -292,9 +297,23 @@ void daemon_reload(struct daemon *d, struct reload_result *r);
 /** Open the services of the first configuration; false with mistakes told. */
 bool daemon_open_services(struct daemon *d, struct mistakes *m);
 
-/* ---- bridges (bridge_daemon.c) ---- */
+/* ---- mirrors (mirror_daemon.c) ---- */
 
 struct audit_line;
+
+/** Open the mirror of a service, if it is one: 0 or -errno. */
+int service_mirror_open(struct daemon *d, struct service *s);
+/** Close it; its counts go to d->gone_mirror. No worker has the service any more. Locked. */
+void service_mirror_close(struct daemon *d, struct service *s);
+/** Give it datagrams. The reader's worker. */
+void service_mirror_serve(
+	struct service *s, struct service_cell *cell, const struct sl_dgram *g, uint16_t n);
+/** Counts of all mirrors, those that are gone included, added up. Locked. */
+void mirrors_counts(const struct daemon *d, uint64_t *counts);
+/** Their lines of the audit. Locked; workers are parked. How many. */
+uint16_t mirrors_audit(const struct daemon *d, struct audit_line *lines);
+
+/* ---- bridges (bridge_daemon.c) ---- */
 
 /** Make those of the configuration; their ports are started. A mistake ends the program. */
 void bridges_open(struct daemon *d);
@@ -322,7 +341,7 @@ struct audit_line {
 	uint64_t outcomes;
 	uint64_t held;
 };
-#define AUDIT_LINES_MAX (2 * CONF_PORTS_MAX + CONF_SERVICES_MAX + 2 * CONF_BRIDGES_MAX + 9)
+#define AUDIT_LINES_MAX (2 * CONF_PORTS_MAX + 2 * CONF_SERVICES_MAX + 2 * CONF_BRIDGES_MAX + 9)
 
 /**
  * Compare, as of one moment, what entered with what became of it.
