@@ -7,6 +7,7 @@
  *
  *   line           entered                              outcomes + held
  *   port NAME      packets that the port handed over    packets that workers took from it
+ *   spread NAME    packets passed on to other lcores    taken by these, or dropped; held: not yet
  *   stack          packets that entered                 receive outcomes; held: fragments
  *   sockets        outcome udp_queued                   handed to services, purged at a close; held
  *   claims         outcome claimed                      packets that load balancers were handed
@@ -86,6 +87,7 @@ daemon_audit(struct daemon *d, struct audit_line *lines)
 
 	daemon_park(d);
 	sent = audit_ports(d, lines, &n);
+	n += spreads_audit(d, &lines[n]);
 	sl_inet_outcomes(d->inet, SL_INET_NO_WORKER, counts);
 	for (int i = 0; i < SL_OUTCOME_TX_FIRST; i++)
 		sum += counts[i];

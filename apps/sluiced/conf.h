@@ -257,6 +257,9 @@ void conf_machine(const struct conf *conf, struct mistakes *m);
 /** Find that the processor cannot do what `idle` asks for; conf_machine calls it. */
 void conf_idle_machine(const struct conf *conf, struct mistakes *m);
 
+/** Does the port's one queue serve several lcores, so that flows are spread in software? */
+bool conf_spread(const struct conf_port *port);
+
 /** Transmit queues that a port gets: one for each of its receive queues, and one for each lcore
  * that does not receive from it. */
 uint16_t conf_tx_queues(const struct conf *conf, const struct conf_port *port);

@@ -443,6 +443,7 @@ outcomes_dict(const struct daemon *d, bool drops, struct rte_tel_data *t)
 	for (uint16_t i = 0; i < d->conf.nports; i++)
 		if (rte_eth_stats_get(d->port_id[i], &s) == 0)
 			missed += s.imissed;
+	telemetry_u64(t, "spread_full", spreads_full(d));
 	telemetry_u64(t, "port_missed", missed);
 }
 

@@ -240,9 +240,9 @@ static const struct bad_file {
 		"t.conf:6: [port wan] lcores: 2 is not among the lcores of [sluiced]; add it "
 		"there, or name another.\n"},
 	{"port lcores: more than queues",
-		"[sluiced]\nlcores = 1,2\n" P "lcores = 1,2\nqueues = 1\n",
-		"t.conf:6: [port wan] lcores: 2 lcores for 1 receive queues; name no more "
-		"lcores than \"queues\" has.\n"},
+		"[sluiced]\nlcores = 1-3\n" P "lcores = 1-3\nqueues = 2\n",
+		"t.conf:6: [port wan] lcores: 3 lcores for 2 receive queues; name no more "
+		"lcores than \"queues\" has, or spread flows in software by \"queues = 1\".\n"},
 	{"port lcores: no number",
 		G P "lcores = x\n",
 		"t.conf:6: [port wan] lcores = x: \"x\" names no processor; write \"1\" or "

@@ -37,6 +37,11 @@ static const struct bad_file bad_switch[] = {
 	{"member in a VLAN", G M "vlan = 7\n[bridge b0]\nports = a b\n",
 		"t.conf:5: [port b] vlan: the port is in [bridge b0], which passes all tags on; "
 		"leave it out.\n"},
+	{"member with fewer queues than lcores",
+		"[sluiced]\nlcores = 1,2\n" M
+		"lcores = 1,2\nqueues = 1\n[bridge b0]\nports = a b\n",
+		"t.conf:7: [port b] lcores: 2 lcores for 1 receive queues; name no more lcores "
+		"than \"queues\" has.\n"},
 	{"service on a member", G M "[bridge b0]\nports = a b\n" S "port = a\n",
 		"t.conf:12: [service echo] port = a: is in [bridge b0] and has no address; name "
 		"another.\n"},
