@@ -7,11 +7,13 @@
  *
  *   line           entered                              outcomes + held
  *   port NAME      packets that the port handed over    packets that workers took from it
+ *   spread NAME    packets passed on to other lcores    taken by these, or dropped; held: not yet
  *   stack          packets that entered                 receive outcomes; held: fragments
  *   sockets        outcome udp_queued                   handed to services, purged at a close; held
  *   claims         outcome claimed                      packets that load balancers were handed
  *   service NAME   datagrams (of a load balancer:       its outcomes
  *                  packets) handed to it
+ *   mirror NAME    outcome mirrored of its service      written, or dropped; held: not yet
  *   bridge NAME    frames that its ports handed over    their outcomes
  *   bridge NAME    copies of them to be sent            their outcomes
  *     copies
@@ -85,6 +87,7 @@ daemon_audit(struct daemon *d, struct audit_line *lines)
 
 	daemon_park(d);
 	sent = audit_ports(d, lines, &n);
+	n += spreads_audit(d, &lines[n]);
 	sl_inet_outcomes(d->inet, SL_INET_NO_WORKER, counts);
 	for (int i = 0; i < SL_OUTCOME_TX_FIRST; i++)
 		sum += counts[i];
@@ -101,6 +104,7 @@ daemon_audit(struct daemon *d, struct audit_line *lines)
 		line(lines, &n, "claims", "", counts[SL_RX_CLAIMED], claimed, 0);
 	for (uint16_t i = 0; d->table != NULL && i < d->table->n; i++)
 		audit_service(d, d->table->service[i], lines, &n);
+	n += mirrors_audit(d, &lines[n]);
 	n += bridges_audit(d, &lines[n]);
 	bridges_counts(d, &bridges);
 	line(lines, &n, "transmit", "", sent, counts[SL_TX_SENT] + bridges.outcome[BRIDGE_SENT], 0);

@@ -16,6 +16,7 @@
 
 #include "balancer.h"
 #include "mistakes.h"
+#include "mirror.h"
 #include "sl_inet.h"
 #include "stamp.h"
 
@@ -34,7 +35,15 @@
 
 enum conf_hugepages { CONF_HUGE_AUTO, CONF_HUGE_YES, CONF_HUGE_NO };
 enum conf_idle { CONF_IDLE_POLL, CONF_IDLE_BACKOFF, CONF_IDLE_INTERRUPT, CONF_IDLE_MONITOR };
-enum conf_kind { CONF_SINK, CONF_ECHO, CONF_DROP, CONF_REFLECT, CONF_FORWARD, CONF_KINDS };
+enum conf_kind {
+	CONF_SINK,
+	CONF_ECHO,
+	CONF_DROP,
+	CONF_REFLECT,
+	CONF_FORWARD,
+	CONF_MIRROR,
+	CONF_KINDS
+};
 
 struct conf_cidr {
 	struct sl_addr addr;
@@ -162,6 +171,18 @@ struct conf_forward {
 	struct conf_check check;
 };
 
+/** What a service of kind = mirror has. */
+struct conf_mirror {
+	uint32_t file_line;
+	uint32_t file_size_line;
+	uint32_t files_line;
+	uint32_t interface_line;
+	char file[CONF_VALUE_LEN];     /**< or "" */
+	char interface[CONF_NAME_LEN]; /**< or "" */
+	uint64_t file_size;
+	uint32_t files;
+};
+
 struct conf_service {
 	char name[CONF_NAME_LEN];
 	uint32_t line;
@@ -181,6 +202,7 @@ struct conf_service {
 	enum stamp_sequence sequence; /**< of a reflector */
 	enum stamp_format format;     /**< likewise */
 	struct conf_forward forward;  /**< of kind = forward */
+	struct conf_mirror mirror;    /**< of kind = mirror */
 };
 
 struct conf {
@@ -235,6 +257,9 @@ void conf_machine(const struct conf *conf, struct mistakes *m);
 /** Find that the processor cannot do what `idle` asks for; conf_machine calls it. */
 void conf_idle_machine(const struct conf *conf, struct mistakes *m);
 
+/** Does the port's one queue serve several lcores, so that flows are spread in software? */
+bool conf_spread(const struct conf_port *port);
+
 /** Transmit queues that a port gets: one for each of its receive queues, and one for each lcore
  * that does not receive from it. */
 uint16_t conf_tx_queues(const struct conf *conf, const struct conf_port *port);
@@ -255,6 +280,9 @@ uint32_t conf_memory_needed_mb(const struct conf *conf);
  * @param m   takes a mistake for each, at the line of the new file where it has one
  */
 void conf_restart_only(const struct conf *now, const struct conf *next, struct mistakes *m);
+
+/** Do they write to the same place in the same way, if they are mirrors? */
+bool conf_mirror_equal(const struct conf_service *a, const struct conf_service *b);
 
 /** Are two services the same in all that concerns traffic? Of kind = forward: but for the back
  * ends, see conf_forward_equal. */

@@ -11,6 +11,7 @@
 #include <rte_mbuf.h>
 
 #include "conf_priv.h"
+#include "spread.h"
 
 #define MEMORY_DEFAULT_MB 256
 /* EAL's own, tables of the stack, slots of queues. */
@@ -36,10 +37,18 @@ conf_ring(const struct conf_port *port)
 	return strncmp(port->device, "net_tpacket", 11) == 0 ? RING_TPACKET : RING_DEFAULT;
 }
 
+bool
+conf_spread(const struct conf_port *port)
+{
+	return port->queues == 1 && port->lcores.n > 1;
+}
+
 uint16_t
 conf_tx_queues(const struct conf *conf, const struct conf_port *port)
 {
-	return (uint16_t)(port->queues + conf->lcores.n - port->lcores.n);
+	uint16_t receive = RTE_MIN(port->queues, port->lcores.n);
+
+	return (uint16_t)(port->queues + conf->lcores.n - receive);
 }
 
 uint16_t
@@ -76,6 +85,8 @@ queued(const struct conf *conf)
 		if (s->kind == CONF_FORWARD)
 			continue;
 		n += rcvbuf / truesize * (s->has_address || p == NULL ? 1 : p->naddrs);
+		if (s->kind == CONF_MIRROR)
+			n += MIRROR_DEPTH;
 	}
 	return (uint32_t)RTE_MIN(RTE_MAX(n, (uint64_t)QUEUED_MIN), (uint64_t)UINT32_MAX / 4);
 }
@@ -90,6 +101,8 @@ conf_mbufs(const struct conf *conf)
 
 		n += (uint32_t)p->queues * (conf_ring(p) + SL_INET_BURST) +
 		     (uint32_t)conf_tx_queues(conf, p) * TX_RING;
+		if (conf_spread(p))
+			n += p->lcores.n * SPREAD_RING;
 	}
 	return n;
 }
@@ -181,12 +194,12 @@ check_share(const struct conf *conf, struct conf_port *p, struct mistakes *m)
 	}
 	if (p->queues == 0)
 		p->queues = p->lcores.n;
-	if (p->queues < p->lcores.n)
+	if (p->queues < p->lcores.n && (!conf_spread(p) || p->bridge != 0))
 		mistake(m, p->lcores_line,
 			"[port %s] lcores: %u lcores for %u receive queues; name no more lcores "
-			"than "
-			"\"queues\" has.",
-			p->name, p->lcores.n, p->queues);
+			"than \"queues\" has%s.",
+			p->name, p->lcores.n, p->queues,
+			p->bridge != 0 ? "" : ", or spread flows in software by \"queues = 1\"");
 }
 
 static void
@@ -383,6 +396,7 @@ conf_cross(struct conf *conf, struct mistakes *m)
 	}
 	check_services(conf, m);
 	conf_forward_cross(conf, m);
+	conf_mirror_cross(conf, m);
 	check_lcores(conf, m);
 	check_memory(conf, m);
 	for (uint16_t i = 0; i < conf->nservices; i++) {
@@ -400,7 +414,7 @@ conf_service_equal(const struct conf_service *a, const struct conf_service *b)
 	       a->has_address == b->has_address &&
 	       memcmp(&a->address, &b->address, sizeof(a->address)) == 0 &&
 	       strcmp(a->port, b->port) == 0 && a->rcvbuf == b->rcvbuf &&
-	       a->sequence == b->sequence && a->format == b->format;
+	       a->sequence == b->sequence && a->format == b->format && conf_mirror_equal(a, b);
 }
 
 static bool

@@ -126,6 +126,7 @@ conf_machine(const struct conf *conf, struct mistakes *m)
 	check_hugepages(conf, m);
 	check_drivers(conf, m);
 	conf_idle_machine(conf, m);
+	conf_mirror_machine(conf, m);
 	for (uint16_t i = 0; i < conf->nports; i++)
 		check_port(&conf->port[i], m);
 }

@@ -77,11 +77,20 @@ uint64_t conf_forward_bytes(const struct conf *conf, const struct conf_service *
 /** What conf_cross and conf_restart_only do about bridges; conf_bridge_cross also says which ports
  * need an address. */
 void conf_bridge_cross(struct conf *conf, struct mistakes *m);
-void conf_bridge_restart_only(
-	const struct conf *now, const struct conf *next, struct mistakes *m);
+void conf_bridge_restart_only(const struct conf *now, const struct conf *next, struct mistakes *m);
 
 /** Memory that the tables of bridges take, in bytes. */
 uint64_t conf_bridge_bytes(const struct conf *conf);
+
+/** Take the values of the keys of kind = mirror. */
+void conf_mirror_take_file(struct conf_at *at);
+void conf_mirror_take_file_size(struct conf_at *at);
+void conf_mirror_take_files(struct conf_at *at);
+void conf_mirror_take_interface(struct conf_at *at);
+
+/** What conf_cross and conf_machine do about mirrors. */
+void conf_mirror_cross(struct conf *conf, struct mistakes *m);
+void conf_mirror_machine(const struct conf *conf, struct mistakes *m);
 
 /** Why a host on a link cannot have an address, as "is a loopback address", or NULL. */
 const char *conf_addr_unfit(const struct sl_addr *a, uint8_t prefix);

@@ -6,7 +6,7 @@
 
 #include "conf_priv.h"
 
-static const char *const kinds[] = {"sink", "echo", "drop", "reflect", "forward"};
+static const char *const kinds[] = {"sink", "echo", "drop", "reflect", "forward", "mirror"};
 
 const char *
 conf_kind_name(enum conf_kind kind)
@@ -41,7 +41,8 @@ take_kind(struct conf_at *at)
 {
 	unsigned int i;
 
-	if (conf_word(at, kinds, SL_COUNT_OF(kinds), "sink, echo, drop, reflect or forward", &i)) {
+	if (conf_word(at, kinds, SL_COUNT_OF(kinds), "sink, echo, drop, reflect, forward or mirror",
+		    &i)) {
 		service_of(at)->kind = (enum conf_kind)i;
 		service_of(at)->has_kind = true;
 	}
@@ -139,5 +140,9 @@ const struct conf_key conf_service_keys[] = {
 	{"check-fall", NULL, conf_forward_take},
 	{"check-send", NULL, conf_forward_take},
 	{"check-expect", NULL, conf_forward_take},
+	{"file", NULL, conf_mirror_take_file},
+	{"file-size", NULL, conf_mirror_take_file_size},
+	{"files", NULL, conf_mirror_take_files},
+	{"interface", NULL, conf_mirror_take_interface},
 	{NULL, NULL, NULL},
 };

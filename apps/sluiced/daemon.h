@@ -32,6 +32,7 @@
 #include "sl_inet.h"
 #include "sl_shared.h"
 #include "sl_udp.h"
+#include "spread.h"
 
 #define DAEMON_PROTOCOL 1
 #define DAEMON_VERSION "0.1.0"
@@ -72,6 +73,9 @@ enum service_outcome {
 	SERVICE_FORWARD_TOO_BIG,     /**< longer than the MTU of its way */
 	SERVICE_FORWARD_UNREACHABLE, /**< no way to its destination */
 	SERVICE_FORWARD_NO_MBUF,     /**< no packet for a copy */
+	SERVICE_MIRRORED,	     /**< given to the mirror's thread */
+	SERVICE_MIRROR_NO_ROOM,	     /**< lost: the thread does not keep up */
+	SERVICE_MIRROR_NO_MBUF,	     /**< lost: no packet for the copy */
 	SERVICE_OUTCOMES
 };
 
@@ -109,6 +113,7 @@ struct service {
 	uint16_t worker;	   /**< its reader */
 	enum conf_kind kind;	   /**< (relaxed) a reload may change it while workers serve */
 	struct service_cell *cell; /**< one a worker */
+	struct mirror *mirror;	   /**< of a mirror; else NULL */
 	struct stamp *stamp;	   /**< of a reflector, its reader's; else NULL */
 	uint64_t clock_ms;	   /**< when its reader last asked for the state of the clock */
 	struct forward *forward;   /**< of a load balancer; else NULL */
@@ -133,6 +138,8 @@ struct worker_pair {
 	uint16_t queue;
 	struct bridge *bridge; /**< that has the port, or NULL: the stack has it */
 	uint16_t member;       /**< which of the bridge's the port is */
+	struct spread *spread; /**< that spreads the port's flows; or NULL */
+	uint16_t target;       /**< of it, the worker's: 0 has the queue, others a ring */
 };
 
 struct worker {
@@ -142,6 +149,7 @@ struct worker {
 	unsigned int lcore;
 	uint16_t npairs;
 	struct worker_pair pair[CONF_PORTS_MAX * CONF_QUEUES_MAX];
+	bool spread;			   /**< one of them is spread */
 	uint16_t tx_queue[CONF_PORTS_MAX]; /**< of each port, this worker's own */
 	uint64_t sleep_max_ns;		   /**< of its receive rings, the least */
 	/* With interrupts (d->interrupts); constant after the start. */
@@ -178,6 +186,8 @@ struct daemon {
 	struct sl_udp *udp;
 	uint16_t port_id[CONF_PORTS_MAX];
 	struct bridge *bridge[CONF_BRIDGES_MAX]; /**< as in conf */
+	struct spread *spread[CONF_PORTS_MAX];	 /**< of ports that need one, else NULL */
+	uint16_t target_worker[CONF_PORTS_MAX][CONF_LCORES_MAX]; /**< of their targets */
 	uint16_t nworkers;
 	struct worker *worker;
 	struct service_table *table; /**< (release by control, acquire by workers) */
@@ -191,7 +201,8 @@ struct daemon {
 	uint64_t refused;			 /**< reloads that were refused (l) */
 	struct service_sums gone;		 /**< sockets closed so far (l) */
 	uint64_t gone_outcome[SERVICE_OUTCOMES]; /**< of services that are gone (l) */
-	uint64_t gone_claimed; /**< packets that they were handed whole (l) */
+	uint64_t gone_claimed;			 /**< packets that they were handed whole (l) */
+	uint64_t gone_mirror[MIRROR_OUTCOMES];	 /**< of mirrors that are gone (l) */
 	char report[DAEMON_REPORT_LEN];		 /**< what the last reload found (l) */
 };
 
@@ -233,6 +244,8 @@ uint32_t idle_rest(struct worker *w, uint32_t (*look)(struct worker *w));
 void idle_busy(struct worker *w);
 /** Wake workers whose services have datagrams waiting: this worker may have put them there. */
 void idle_wake_readers(struct worker *w, const struct service_table *table);
+/** Wake a worker if it sleeps: this one has passed something on to it. */
+void idle_wake(struct worker *to);
 /** Wake all that sleep. Control threads. */
 void idle_wake_all(struct daemon *d);
 
@@ -292,9 +305,36 @@ void daemon_reload(struct daemon *d, struct reload_result *r);
 /** Open the services of the first configuration; false with mistakes told. */
 bool daemon_open_services(struct daemon *d, struct mistakes *m);
 
-/* ---- bridges (bridge_daemon.c) ---- */
+/* ---- mirrors (mirror_daemon.c) ---- */
 
 struct audit_line;
+
+/** Open the mirror of a service, if it is one: 0 or -errno. */
+int service_mirror_open(struct daemon *d, struct service *s);
+/** Close it; its counts go to d->gone_mirror. No worker has the service any more. Locked. */
+void service_mirror_close(struct daemon *d, struct service *s);
+/** Give it datagrams. The reader's worker. */
+void service_mirror_serve(
+	struct service *s, struct service_cell *cell, const struct sl_dgram *g, uint16_t n);
+/** Counts of all mirrors, those that are gone included, added up. Locked. */
+void mirrors_counts(const struct daemon *d, uint64_t *counts);
+/** Their lines of the audit. Locked; workers are parked. How many. */
+uint16_t mirrors_audit(const struct daemon *d, struct audit_line *lines);
+
+/* ---- flows spread in software (spread_daemon.c) ---- */
+
+/** Prepare it for the ports that need it; queues are dealt. A mistake ends the program. */
+void spreads_open(struct daemon *d);
+/** Free it; no worker runs. */
+void spreads_close(struct daemon *d);
+/** A turn of a pair that is spread. The worker. Returns packets. */
+uint16_t spread_poll(struct worker *w, const struct worker_pair *p);
+/** Packets that were lost to full rings. */
+uint64_t spreads_full(const struct daemon *d);
+/** Lines of the audit; workers are parked. How many. */
+uint16_t spreads_audit(const struct daemon *d, struct audit_line *lines);
+
+/* ---- bridges (bridge_daemon.c) ---- */
 
 /** Make those of the configuration; their ports are started. A mistake ends the program. */
 void bridges_open(struct daemon *d);
@@ -322,7 +362,7 @@ struct audit_line {
 	uint64_t outcomes;
 	uint64_t held;
 };
-#define AUDIT_LINES_MAX (2 * CONF_PORTS_MAX + CONF_SERVICES_MAX + 2 * CONF_BRIDGES_MAX + 9)
+#define AUDIT_LINES_MAX (3 * CONF_PORTS_MAX + 2 * CONF_SERVICES_MAX + 2 * CONF_BRIDGES_MAX + 9)
 
 /**
  * Compare, as of one moment, what entered with what became of it.

@@ -92,6 +92,8 @@ arm(const struct worker *w, bool on)
 	for (uint16_t i = 0; i < w->npairs; i++) {
 		const struct worker_pair *p = &w->pair[i];
 
+		if (p->target != 0)
+			continue; /* a ring, which target 0 wakes for */
 		/* One that fails costs no packet: the sleep has an end. */
 		if (on)
 			(void)rte_eth_dev_rx_intr_enable(p->port_id, p->queue);
@@ -149,7 +151,8 @@ watch(struct worker *w)
 	uint32_t n = 0;
 
 	for (uint16_t i = 0; i < w->npairs && n < CONF_PORTS_MAX; i++)
-		if (rte_eth_get_monitor_addr(w->pair[i].port_id, w->pair[i].queue, &cond[n]) == 0)
+		if (w->pair[i].target == 0 && rte_eth_get_monitor_addr(w->pair[i].port_id,
+						      w->pair[i].queue, &cond[n]) == 0)
 			n++;
 	begin = begin_sleep(w);
 	until = rte_get_tsc_cycles() + w->sleep_max_ns * rte_get_tsc_hz() / NSEC_PER_SEC;
@@ -188,7 +191,7 @@ idle_rest(struct worker *w, uint32_t (*look)(struct worker *w))
 /* ---- waking ---- */
 
 static void
-wake(struct worker *w)
+wake_up(struct worker *w)
 {
 	uint64_t one = 1;
 
@@ -198,10 +201,20 @@ wake(struct worker *w)
 }
 
 void
+idle_wake(struct worker *to)
+{
+	if (!to->d->interrupts)
+		return;
+	sl_fence_seq_cst();		  /* ID1 */
+	if (sl_load_relaxed(&to->asleep)) /* ID1 */
+		wake_up(to);
+}
+
+void
 idle_wake_all(struct daemon *d)
 {
 	for (uint16_t i = 0; i < d->nworkers && d->interrupts; i++)
-		wake(&d->worker[i]);
+		wake_up(&d->worker[i]);
 }
 
 void
@@ -222,7 +235,7 @@ idle_wake_readers(struct worker *w, const struct service_table *table)
 		service_sums(s, &sums);
 		/* Another worker may wake it as well; that costs an empty turn. */
 		if (sums.held != 0)
-			wake(&d->worker[s->worker]);
+			wake_up(&d->worker[s->worker]);
 	}
 }
 
@@ -255,8 +268,8 @@ check_monitor(const struct daemon *d, uint32_t line, struct mistakes *m)
 			return;
 		}
 		for (uint16_t k = 0; k < w->npairs; k++) {
-			if (rte_eth_get_monitor_addr(w->pair[k].port_id, w->pair[k].queue, &cond) ==
-				0)
+			if (w->pair[k].target != 0 || rte_eth_get_monitor_addr(w->pair[k].port_id,
+							      w->pair[k].queue, &cond) == 0)
 				continue;
 			mistake(m, line,
 				"[sluiced] idle = monitor: the driver of [port %s] says of no "
@@ -296,6 +309,8 @@ worker_open(struct daemon *d, struct worker *w)
 	for (uint16_t i = 0; i < w->npairs && ret == 0; i++) {
 		const struct worker_pair *p = &w->pair[i];
 
+		if (p->target != 0)
+			continue;
 		ret = rte_eth_dev_rx_intr_ctl_q(
 			p->port_id, p->queue, w->epoll_fd, RTE_INTR_EVENT_ADD, NULL);
 		if (ret != 0)
@@ -331,8 +346,9 @@ idle_close(struct daemon *d)
 		struct worker *w = &d->worker[i];
 
 		for (uint16_t k = 0; k < w->npairs; k++)
-			(void)rte_eth_dev_rx_intr_ctl_q(w->pair[k].port_id, w->pair[k].queue,
-				w->epoll_fd, RTE_INTR_EVENT_DEL, NULL);
+			if (w->pair[k].target == 0)
+				(void)rte_eth_dev_rx_intr_ctl_q(w->pair[k].port_id,
+					w->pair[k].queue, w->epoll_fd, RTE_INTR_EVENT_DEL, NULL);
 		close(w->wake_fd);
 		close(w->epoll_fd);
 	}

@@ -80,6 +80,10 @@ say_port(const struct conf *conf, const struct conf_port *p)
 
 	app_note("port %s: %s, %u receive and %u transmit queues, ring of %u", p->name, p->devargs,
 		p->queues, conf_tx_queues(conf, p), conf_ring(p));
+	if (conf_spread(p))
+		app_note("port %s: one receive queue for %u lcores: lcore %u receives, and spreads "
+			 "flows over them in software",
+			p->name, p->lcores.n, p->lcores.cpu[0]);
 	for (uint16_t i = 0; i < p->naddrs; i++)
 		app_note("port %s: address %s/%u", p->name,
 			sl_addr_format(&p->addrs[i].addr, text, sizeof(text)), p->addrs[i].prefix);

@@ -54,7 +54,8 @@ service_stays(const struct conf_service *a, const struct conf_service *b)
 {
 	return a->udp_port == b->udp_port && a->has_address == b->has_address &&
 	       memcmp(&a->address, &b->address, sizeof(a->address)) == 0 &&
-	       strcmp(a->port, b->port) == 0 && same_reflector(a, b) && same_balancer(a, b);
+	       strcmp(a->port, b->port) == 0 && same_reflector(a, b) && same_balancer(a, b) &&
+	       conf_mirror_equal(a, b);
 }
 
 static void

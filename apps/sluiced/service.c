@@ -57,6 +57,9 @@ const struct service_outcome_info service_outcome_info[SERVICE_OUTCOMES] = {
 	[SERVICE_STAMP_TOO_BIG] = {"stamp_too_big", true},
 	[SERVICE_STAMP_UNREACHABLE] = {"stamp_unreachable", true},
 	[SERVICE_STAMP_NO_MBUF] = {"stamp_no_mbuf", true},
+	[SERVICE_MIRRORED] = {"mirrored", false},
+	[SERVICE_MIRROR_NO_ROOM] = {"mirror_no_room", true},
+	[SERVICE_MIRROR_NO_MBUF] = {"mirror_no_mbuf", true},
 	[SERVICE_FORWARDED] = {"forwarded", false},
 	[SERVICE_FORWARD_RETURNED] = {"forward_returned", false},
 	[SERVICE_FORWARD_ERROR] = {"forward_icmp", false},
@@ -252,6 +255,9 @@ serve(struct worker *w, const struct service_table *t, struct service *s, struct
 		for (int i = 0; i < n; i++)
 			sl_counter_add(&cell->outcome[reflect(w, s, rx_ns, &g[i])], 1);
 		break;
+	case CONF_MIRROR:
+		service_mirror_serve(s, cell, g, (uint16_t)n);
+		break;
 	default:
 		free_all(g, (uint16_t)n);
 		sl_counter_add(&cell->outcome[SERVICE_DROPPED], (uint64_t)n);
@@ -372,6 +378,25 @@ reflector_open(struct service *s)
 	return 0;
 }
 
+static void
+open_failed(const struct conf_service *c, int ret, struct mistakes *m)
+{
+	const struct conf_mirror *to = &c->mirror;
+
+	if (c->kind == CONF_MIRROR)
+		mistake(m, to->file_line != 0 ? to->file_line : to->interface_line,
+			"[service %s] %s = %s: cannot be opened: %s.", c->name,
+			to->file_line != 0 ? "file" : "interface",
+			to->file_line != 0 ? to->file : to->interface, sl_strerror(ret));
+	else
+		/* While it is made, the one that it replaces has its memory, too. */
+		mistake(m, c->line, "[service %s]: cannot be opened: %s%s.", c->name,
+			sl_strerror(ret),
+			ret == -ENOMEM && c->kind == CONF_FORWARD
+				? "; restart with more \"memory\", or use smaller \"flows\""
+				: "");
+}
+
 /* States are known before a worker asks for them. */
 static int
 balancer_open(
@@ -418,14 +443,12 @@ service_open(struct daemon *d, const struct conf *conf, const struct conf_servic
 			if (ret != 0)
 				break;
 		}
+		if (ret == 0)
+			ret = service_mirror_open(d, s);
 	}
 	if (ret == 0)
 		return s;
-	/* While it is made, the one that it replaces has its memory, too. */
-	mistake(m, c->line, "[service %s]: cannot be opened: %s%s.", c->name, sl_strerror(ret),
-		ret == -ENOMEM && c->kind == CONF_FORWARD
-			? "; restart with more \"memory\", or use smaller \"flows\""
-			: "");
+	open_failed(c, ret, m);
 	if (s != NULL && s->cell != NULL)
 		service_close(d, s);
 	else
@@ -487,6 +510,7 @@ service_close(struct daemon *d, struct service *s)
 		service_sock_close(d, s->sock[i]);
 	backends_drop(d, s->backends, NULL);
 	service_outcomes(d, s, d->gone_outcome);
+	service_mirror_close(d, s);
 	forward_close(d, s->forward);
 	service_free(s);
 }

@@ -193,7 +193,8 @@ port_start(struct daemon *d, uint16_t i)
 		(info.max_rx_queues < conf.rx_queues || info.max_tx_queues < conf.tx_queues))
 		app_fail("%s:%u: [port %s]: needs %u receive and %u transmit queues, and the "
 			 "device has "
-			 "%u and %u; name fewer \"queues\" here, or fewer \"lcores\" in [sluiced].",
+			 "%u and %u; name fewer \"queues\" here (1 spreads "
+			 "flows over its lcores in software), or fewer \"lcores\" in [sluiced].",
 			d->path, p->line, p->name, conf.rx_queues, conf.tx_queues,
 			info.max_rx_queues, info.max_tx_queues);
 	if (ret == 0)
@@ -329,6 +330,7 @@ daemon_start(struct daemon *d)
 		port_addresses(d, i);
 	bridges_open(d);
 	deal(d);
+	spreads_open(d);
 	idle_open(d);
 	workers_launch(d);
 }
@@ -380,6 +382,7 @@ daemon_end(struct daemon *d)
 	sl_udp_destroy(d->udp);
 	sl_inet_destroy(d->inet);
 	bridges_close(d);
+	spreads_close(d);
 	for (uint16_t i = 0; i < d->conf.nports; i++) {
 		rte_eth_dev_stop(d->port_id[i]);
 		rte_eth_dev_close(d->port_id[i]);

@@ -394,6 +394,18 @@ on_lcore(const char *cmd, const char *param, struct rte_tel_data *t)
 }
 
 static void
+mirror_outcomes(const struct daemon *d, bool drops, struct rte_tel_data *t)
+{
+	uint64_t counts[MIRROR_OUTCOMES] = {0};
+
+	mirrors_counts(d, counts);
+	if (!drops)
+		telemetry_u64(t, "mirror_written", counts[MIRROR_WRITTEN]);
+	telemetry_u64(t, "mirror_file_full", counts[MIRROR_FILE_FULL]);
+	telemetry_u64(t, "mirror_failed", counts[MIRROR_FAILED]);
+}
+
+static void
 bridge_outcomes(const struct daemon *d, bool drops, struct rte_tel_data *t)
 {
 	struct bridge_counts c = {0};
@@ -425,11 +437,13 @@ outcomes_dict(const struct daemon *d, bool drops, struct rte_tel_data *t)
 	for (int i = 0; i < SERVICE_OUTCOMES; i++)
 		if (service_outcome_info[i].drop || !drops)
 			telemetry_u64(t, service_outcome_info[i].name, outcome[i]);
+	mirror_outcomes(d, drops, t);
 	bridge_outcomes(d, drops, t);
 	telemetry_u64(t, "purged", d->gone.purged);
 	for (uint16_t i = 0; i < d->conf.nports; i++)
 		if (rte_eth_stats_get(d->port_id[i], &s) == 0)
 			missed += s.imissed;
+	telemetry_u64(t, "spread_full", spreads_full(d));
 	telemetry_u64(t, "port_missed", missed);
 }
 

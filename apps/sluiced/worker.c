@@ -52,6 +52,8 @@ poll_pair(struct worker *w, const struct worker_pair *p)
 {
 	if (p->bridge != NULL)
 		return bridge_poll(p->bridge, w->index, p->member, p->queue);
+	if (p->spread != NULL)
+		return spread_poll(w, p);
 	return sl_inet_poll(w->d->inet, w->index, p->port_id, p->queue);
 }
 
@@ -68,9 +70,12 @@ turn(struct worker *w)
 
 		if (got == 0)
 			continue;
-		sl_counter_add(&w->received[p->port_index], got);
+		if (p->target == 0)
+			sl_counter_add(&w->received[p->port_index], got);
 		work += got;
 	}
+	if (w->spread) /* no poll of the stack's does it */
+		sl_inet_timers(d->inet, w->index);
 	table = sl_load_acquire(&d->table); /* pairs with publish() */
 	if (work != 0)
 		idle_wake_readers(w, table);

@@ -32,7 +32,7 @@ def conf(idle='backoff', lan='', services=''):
     text = f'[sluiced]\nname = {NAME}\nlcores = {",".join(map(str, CPUS[:2]))}\nhugepages = no\nidle = {idle}\n'
     for i in (1, 2, 3):
         text += f'[port lan{i}]\ndevargs = net_tpacket{i},iface=d{i}\nlcores = {CPUS[i % len(CPUS[:2])]}\n'
-    text += f'[port wan]\ndevargs = net_tpacket4,iface=d4\naddress = {HOST}/24\nlcores = {CPUS[0]}\n'
+    text += f'[port wan]\ndevargs = net_tpacket4,iface=d4\naddress = {HOST}/24\nqueues = 1\nlcores = {",".join(map(str, CPUS[:2]))}\n'
     return text + f'[bridge lan]\nports = lan1 lan2 lan3\n{lan}' \
         f'[service echo]\nkind = echo\nudp-port = 7\n[service sink]\nkind = sink\nudp-port = 9\n{services}'
 
@@ -192,8 +192,10 @@ def check_bridge(cases, bed):
         wire.sh('ip', '-n', bed.ns[3], 'addr', 'flush', 'dev', 'c3')
         wire.sh('ip', '-n', bed.ns[3], 'link', 'set', 'c3', 'address', mac)
         wire.sh('ip', '-n', bed.ns[3], 'addr', 'add', '10.7.0.1/24', 'dev', 'c3')
-        assert '3 received' in bed.ping(3, '10.7.0.2') and '3 received' in bed.ping(2, '10.7.0.1')
-        assert bed.stations()[mac] == 'lan3' and bed.ctl('bridge')[0]['sources']['moved'] >= 1
+        for i, to in ((3, 2), (2, 1)):
+            assert '3 received' in (said := bed.ping(i, f'10.7.0.{to}')), said
+        stations, lan = bed.stations(), bed.ctl('bridge')[0]
+        assert stations[mac] == 'lan3' and lan['sources']['moved'] >= 1, f'{mac} {stations} {lan}'
     with cases('a flood of forged sources leaves the others alone'):
         flood = bed.raw(1)
         for i in range(3000):
@@ -212,6 +214,21 @@ def check_bridge(cases, bed):
         assert lines['bridge lan']['entered'] > 3000, lines
         assert 'bridge_flooded' in bed.ctl('outcomes') and 'lan1' in bed.ctl('bridge', as_json=False)
         assert bed.ctl('bridge', 'none', status=2)['error'] == 'usage'
+
+
+def check_spread(cases, bed):
+    if len(CPUS) < 2:
+        cases.skip('flows of one queue are spread over lcores', 'needs two processors')
+        return
+    with cases('flows of one queue are spread over lcores, and said so at the start'):
+        assert 'spreads flows over them in software' in bed.said(), bed.said()
+        before = bed.audit()['spread wan']['entered']
+        for _ in range(40):
+            bed.echo(b'a flow of its own')
+        lines = bed.audit()
+        assert 2 < lines['spread wan']['entered'] - before < 43, lines
+        assert lines['spread wan']['outcomes'] == lines['spread wan']['entered'], lines
+        assert bed.ctl('drops')['spread_full'] == 0
 
 
 def check_interrupts(cases, bed):
@@ -253,6 +270,67 @@ def check_interrupts(cases, bed):
         assert set(lcores('idle')) == {'interrupt'}
 
 
+def captured(path):
+    """Payload lengths of UDP datagrams that tcpdump finds in a file."""
+    out = wire.sh('tcpdump', '-nr', path)
+    return [int(line.rsplit(' ', 1)[1]) for line in out.splitlines() if 'UDP, length' in line]
+
+
+def check_mirror(cases, bed):
+    sizes, path = [1, 18, 700, 1472, 3000], f'{bed.folder}/m.pcapng'
+    mirror = f'[service m]\nkind = mirror\nudp-port = 10\nfile = {path}\nfile-size = 66k\n'
+
+    def send(n=1):
+        with bed.udp() as s:
+            for _ in range(n):
+                for size in sizes:
+                    s.sendto(b'm' * size, (HOST, 10))
+            s.sendto(b'last', (HOST, 7))
+            assert s.recv(10) == b'last'
+
+    def outcome(name):
+        return bed.ctl('outcomes').get(name, 0)
+    with cases('a mirror writes what tcpdump reads, reassembled datagrams, too'):
+        bed.reload(conf(services=mirror))
+        send()
+        until(lambda: outcome('mirror_written') == len(sizes))
+        assert sorted(captured(path)) == sizes  # the one in pieces may come by another lcore
+        lines = [x for x in wire.sh('tcpdump', '-nner', path).splitlines() if 'UDP' in x]
+        assert all(wire.mac(bed.ns[1], 'c4') in line for line in lines), lines
+        assert all('198.18.0.1' in line and f'{HOST}.10:' in line for line in lines), lines
+    with cases('a file has its size, and what is beyond it is counted'):
+        send(20)
+        until(lambda: outcome('mirror_written') + outcome('mirror_file_full') == 21 * len(sizes))
+        assert outcome('mirror_file_full') > 0 and os.path.getsize(path) <= 66000
+        assert len(captured(path)) == outcome('mirror_written')
+        assert bed.audit()['mirror m']['entered'] == 21 * len(sizes)
+    with cases('a reload makes files of it'):
+        bed.reload(conf(services=mirror + 'files = 4\n'))
+        send(20)
+        until(lambda: bed.audit()['mirror m']['outcomes'] == 20 * len(sizes))
+        # What there was is the oldest.
+        assert len(captured(path)) + len(captured(path + '.1')) == 20 * len(sizes)
+        assert os.path.exists(path + '.2') and not os.path.exists(path + '.3')
+    with cases('a mirror into an interface'):
+        wire.sh('ip', '-n', bed.ns[0], 'link', 'add', 'm0', 'type', 'veth', 'peer', 'name', 'm1', 'netns', bed.ns[2])
+        for ns, dev in ((bed.ns[0], 'm0'), (bed.ns[2], 'm1')):
+            wire.sh('ip', '-n', ns, 'link', 'set', dev, 'up')
+        bed.reload(conf(services='[service m]\nkind = mirror\nudp-port = 10\ninterface = m0\n'))
+        link = wire.Link(bed, bed.ns[2], 'm1')
+        with bed.udp(port=4444) as s:
+            s.sendto(b'over there', (HOST, 10))
+        frame = link.wait_for(lambda f: b'over there' in f)
+        assert frame is not None and frame[6:12] == bytes.fromhex(wire.mac(bed.ns[1], 'c4').replace(':', ''))
+        bed.audit()
+    with cases('what cannot be opened is told, and nothing changes'):
+        bed.write(conf(services=mirror.replace('m.pcapng', 'none/m.pcapng')))
+        assert 'cannot be opened: No such file or directory' in bed.ctl('reload', status=2)['report']
+        bed.write(conf(services='[service m]\nkind = mirror\nudp-port = 10\ninterface = m9\n'))
+        assert 'interface = m9' in bed.ctl('reload', status=2)['report']
+        bed.reload(conf())
+        bed.audit()
+
+
 def run(cases):
     bed = Bed(*sys.argv[1:3])
     with contextlib.closing(bed):
@@ -261,6 +339,8 @@ def run(cases):
         with cases('ports that were started without interrupts get none by a reload'):
             bed.write(conf('interrupt'))
             assert 'started without interrupts' in bed.ctl('reload', status=2)['report']
+        check_mirror(cases, bed)
+        check_spread(cases, bed)
         bed.end()
         bed.start(conf('interrupt'))
         check_interrupts(cases, bed)

@@ -113,7 +113,8 @@ static const struct bad_file {
 		"t.conf:9: [service echo] backend: no such key here; there are kind, udp-port, "
 		"address, port, rcvbuf, sequence, format, backends, affinity, drain, source, slots, "
 		"seed, flows, flow-timeout, new-flows, check, check-interval, check-timeout, "
-		"check-rise, check-fall, check-send and check-expect.\n"},
+		"check-rise, check-fall, check-send, check-expect, file, file-size, files and "
+		"interface.\n"},
 	{"key twice",
 		G "lcores = 0\n" P,
 		"t.conf:3: [sluiced] lcores = 0: line 2 has this key already; keep one of "
@@ -239,9 +240,9 @@ static const struct bad_file {
 		"t.conf:6: [port wan] lcores: 2 is not among the lcores of [sluiced]; add it "
 		"there, or name another.\n"},
 	{"port lcores: more than queues",
-		"[sluiced]\nlcores = 1,2\n" P "lcores = 1,2\nqueues = 1\n",
-		"t.conf:6: [port wan] lcores: 2 lcores for 1 receive queues; name no more "
-		"lcores than \"queues\" has.\n"},
+		"[sluiced]\nlcores = 1-3\n" P "lcores = 1-3\nqueues = 2\n",
+		"t.conf:6: [port wan] lcores: 3 lcores for 2 receive queues; name no more "
+		"lcores than \"queues\" has, or spread flows in software by \"queues = 1\".\n"},
 	{"port lcores: no number",
 		G P "lcores = x\n",
 		"t.conf:6: [port wan] lcores = x: \"x\" names no processor; write \"1\" or "
@@ -360,13 +361,13 @@ static const struct bad_file {
 		G P "promiscuous = 1\n",
 		"t.conf:6: [port wan] promiscuous = 1: is not known; write yes or no.\n"},
 	{"kind: unknown",
-		G P "[service echo]\nkind = mirror\nudp-port = 7\n",
-		"t.conf:7: [service echo] kind = mirror: is not known; write sink, echo, drop, "
-		"reflect or forward.\n"},
+		G P "[service echo]\nkind = span\nudp-port = 7\n",
+		"t.conf:7: [service echo] kind = span: is not known; write sink, echo, drop, "
+		"reflect, forward or mirror.\n"},
 	{"kind: of a later version",
 		G P "[service echo]\nkind = tunnel\nudp-port = 7\n",
 		"t.conf:7: [service echo] kind = tunnel: is not known; write sink, echo, drop, "
-		"reflect or forward.\n"},
+		"reflect, forward or mirror.\n"},
 	{"sequence: unknown",
 		G P "[service r]\nkind = reflect\nudp-port = 862\nsequence = own\n",
 		"t.conf:9: [service r] sequence = own: is not known; write stateless or "
@@ -379,9 +380,9 @@ static const struct bad_file {
 		"t.conf:9: [service echo] sequence: is for kind = reflect alone; leave it out.\n"
 		"t.conf:10: [service echo] format: is for kind = reflect alone; leave it out.\n"},
 	{"sequence: of an unknown kind",
-		G P "[service r]\nkind = mirror\nudp-port = 862\nsequence = stateful\n",
-		"t.conf:7: [service r] kind = mirror: is not known; write sink, echo, drop, "
-		"reflect or forward.\n"},
+		G P "[service r]\nkind = copy\nudp-port = 862\nsequence = stateful\n",
+		"t.conf:7: [service r] kind = copy: is not known; write sink, echo, drop, "
+		"reflect, forward or mirror.\n"},
 	{"reflect: without a port",
 		G P "[service r]\nkind = reflect\n",
 		"t.conf:6: [service r]: lacks udp-port; add \"udp-port = 7\", for instance.\n"},
@@ -601,7 +602,8 @@ static const struct bad_file {
 		"t.conf:7: [port wan] queues = 99: is out of range; write one of 1 to 16.\n"
 		"t.conf:8: \"odd\" is neither [SECTION] nor KEY = VALUE; comments begin with "
 		"#.\n"
-		"t.conf:10: [service a] kind = b: is not known; write sink, echo, drop, reflect or forward.\n"
+		"t.conf:10: [service a] kind = b: is not known; write sink, echo, drop, "
+		"reflect, forward or mirror.\n"
 		"t.conf:11: [service a] udp-port = c: is no whole number; write one of 1 to "
 		"65535.\n"
 		"t.conf:12: [x]: no such section here; there are " SECTIONS ".\n"},

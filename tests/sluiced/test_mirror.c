@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Sluice developers
+ */
+
+/* Datagrams into a mirror, and what its file has of them. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <rte_ether.h>
+#include <rte_ip.h>
+#include <rte_mbuf.h>
+#include <rte_udp.h>
+
+#include "mirror.h"
+#include "pcapng.h"
+#include "sl_inet.h"
+#include "sl_test.h"
+#include "sl_test_eal.h"
+#include "sl_udpq.h"
+
+#define MBUFS 8191u
+#define FILE_MAX 300000u
+
+static struct rte_mempool *pool;
+static char folder[] = "/tmp/sluice-mirror-XXXXXX", path[64];
+static uint8_t file[FILE_MAX];
+static size_t file_len;
+
+/* ---- files ---- */
+
+static void
+read_file(const char *name)
+{
+	FILE *f = fopen(name, "rb");
+
+	REQUIRE(f != NULL);
+	file_len = fread(file, 1, sizeof(file), f);
+	fclose(f);
+}
+
+static uint32_t
+word(size_t at)
+{
+	uint32_t v;
+
+	memcpy(&v, file + at, sizeof(v));
+	return v;
+}
+
+struct packet {
+	uint64_t ns;
+	uint32_t len;
+	const uint8_t *bytes;
+};
+
+/* The packets of the file, all of whose blocks must be whole; how many. */
+static uint32_t
+packets(struct packet *p, uint32_t max)
+{
+	size_t at = 0;
+	uint32_t n = 0, heads = 0;
+
+	while (at < file_len) {
+		uint32_t len = word(at + 4);
+
+		REQUIRE(len >= 12 && len % 4 == 0 && at + len <= file_len);
+		CHECK_EQ(word(at + len - 4), len);
+		if (word(at) == 6 && n < max) {
+			CHECK_EQ(word(at + 8), 0);
+			p[n].ns = (uint64_t)word(at + 12) << 32 | word(at + 16);
+			p[n].len = word(at + 20);
+			CHECK_EQ(word(at + 24), p[n].len);
+			p[n++].bytes = file + at + 28;
+		}
+		heads += word(at) != 6;
+		at += len;
+	}
+	CHECK_EQ(heads, 2);
+	CHECK_EQ(word(0), 0x0a0d0d0a);
+	return n;
+}
+
+/* ---- datagrams ---- */
+
+/* How a test's datagram differs from the plain one. */
+struct like {
+	bool ipv6;
+	uint32_t tags;
+	uint32_t options; /* bytes of IPv4's */
+	uint32_t payload;
+	uint32_t spoil; /* this byte in front of the payload is not as it was; 0: none */
+};
+
+static uint32_t
+build_ip(uint8_t *p, const struct like *l)
+{
+	if (l->ipv6) {
+		memset(p, 0, 40);
+		p[0] = 0x60;
+		p[4] = (uint8_t)((8 + l->payload) >> 8);
+		p[5] = (uint8_t)(8 + l->payload);
+		p[6] = IPPROTO_UDP;
+		p[7] = 33;
+		memset(p + 8, 0x20, 16);
+		memset(p + 24, 0x21, 16);
+		return 40;
+	}
+	memset(p, 0, 20 + l->options);
+	p[0] = (uint8_t)(0x40 | (5 + l->options / 4));
+	p[2] = (uint8_t)((28 + l->options + l->payload) >> 8);
+	p[3] = (uint8_t)(28 + l->options + l->payload);
+	p[8] = 33;
+	p[9] = IPPROTO_UDP;
+	memcpy(p + 12, "\x0a\0\0\1\x0a\0\0\2", 8);
+	return 20 + l->options;
+}
+
+static uint32_t
+build_headers(uint8_t *p, const struct like *l)
+{
+	static const uint8_t macs[12] = {2, 0, 0x81, 0, 0x88, 0xa8, 2, 0, 0x81, 0, 0x81, 0};
+	uint8_t *at = p;
+
+	memcpy(at, macs, 12);
+	at += 12;
+	for (uint32_t i = l->tags; i > 0; i--, at += 4)
+		memcpy(at, i == 2 ? "\x88\xa8\0\2" : "\x81\0\0\1", 4);
+	memcpy(at, l->ipv6 ? "\x86\xdd" : "\x08\0", 2);
+	at += 2;
+	at += build_ip(at, l);
+	memcpy(at, "\0\1\0\2", 4);
+	at[4] = (uint8_t)((8 + l->payload) >> 8);
+	at[5] = (uint8_t)(8 + l->payload);
+	at[6] = at[7] = 0x77;
+	return (uint32_t)(at + 8 - p);
+}
+
+/* As the stack hands it over: the mbuf begins with the payload, the headers are in front. */
+static void
+datagram(const struct like *l, struct sl_dgram *g)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
+	uint8_t headers[128];
+	uint32_t n = build_headers(headers, l);
+	char *p;
+
+	REQUIRE(m != NULL);
+	p = rte_pktmbuf_append(m, (uint16_t)(n + l->payload));
+	REQUIRE(p != NULL);
+	if (l->spoil != 0)
+		headers[n - l->spoil] ^= 0x10;
+	memcpy(p, headers, n);
+	memset(p + n, 0x5a, l->payload);
+	rte_pktmbuf_adj(m, (uint16_t)n);
+	memset(g, 0, sizeof(*g));
+	g->buf = m;
+	g->len = l->payload;
+	g->ttl = 33;
+	g->tos = 0x12;
+	memcpy(&g->sport, "\0\1", 2);
+	memcpy(&g->dport, "\0\2", 2);
+	if (l->ipv6) {
+		memset(g->src, 0x20, 16);
+		memset(g->dst, 0x21, 16);
+	} else {
+		struct sl_addr src = sl_addr_v4(rte_cpu_to_be_32(0x0a000001));
+		struct sl_addr dst = sl_addr_v4(rte_cpu_to_be_32(0x0a000002));
+
+		memcpy(g->src, &src, 16);
+		memcpy(g->dst, &dst, 16);
+	}
+}
+
+/* ---- headers ---- */
+
+static void
+headers_in_front_are_found(void)
+{
+	static const struct like cases[] = {{.payload = 3}, {.payload = 0}, {.payload = 1000},
+		{.tags = 1, .payload = 3}, {.tags = 2, .payload = 3}, {.options = 4, .payload = 3},
+		{.options = 40, .tags = 2, .payload = 3}, {.ipv6 = true, .payload = 3},
+		{.ipv6 = true, .tags = 2, .payload = 3}};
+
+	for (size_t i = 0; i < SL_COUNT_OF(cases); i++) {
+		uint8_t want[128], got[MIRROR_HEADERS_MAX];
+		uint32_t n = build_headers(want, &cases[i]);
+		struct sl_dgram g;
+		bool whole;
+
+		datagram(&cases[i], &g);
+		CHECK_EQ(mirror_headers(&g, got, &whole), n);
+		CHECK(whole && memcmp(got, want, n) == 0);
+		rte_pktmbuf_free(g.buf);
+	}
+}
+
+static void
+check_made4(const uint8_t *p, uint32_t n)
+{
+	struct rte_ipv4_hdr ip;
+
+	memcpy(&ip, p, sizeof(ip));
+	CHECK_EQ(n, 28);
+	CHECK(ip.version_ihl == 0x45 && ip.type_of_service == 0x12 && ip.time_to_live == 33);
+	CHECK_EQ(rte_be_to_cpu_16(ip.total_length), 31);
+	CHECK_EQ(rte_ipv4_cksum(&ip), 0); /* its own included */
+	CHECK(memcmp(p + 12, "\x0a\0\0\1\x0a\0\0\2\0\1\0\2\0\x0b\0\0", 16) == 0);
+}
+
+/* Any octet that does not fit what the datagram says makes them headers of something else. */
+static void
+headers_that_do_not_fit_are_made_anew(void)
+{
+	/* Backwards from the payload: length, ports, addresses, protocol, length, version; type. */
+	static const uint32_t spoil4[] = {3, 4, 5, 8, 9, 13, 19, 25, 26, 28, 29, 30};
+
+	for (size_t i = 0; i < SL_COUNT_OF(spoil4); i++) {
+		const struct like l = {.payload = 3, .spoil = spoil4[i]};
+		uint8_t got[MIRROR_HEADERS_MAX];
+		struct sl_dgram g;
+		bool whole;
+		uint32_t n;
+
+		datagram(&l, &g);
+		n = mirror_headers(&g, got, &whole);
+		CHECK(!whole);
+		if (!whole)
+			check_made4(got, n);
+		rte_pktmbuf_free(g.buf);
+	}
+}
+
+static void
+made_ipv6_has_a_checksum(void)
+{
+	for (uint32_t payload = 0; payload < 20; payload++) {
+		const struct like l = {.ipv6 = true, .payload = payload, .spoil = 48};
+		uint8_t got[MIRROR_HEADERS_MAX + 64];
+		struct sl_dgram g;
+		bool whole;
+
+		datagram(&l, &g);
+		CHECK_EQ(mirror_headers(&g, got, &whole), 48);
+		CHECK(!whole && got[0] == 0x61 && got[1] == 0x20);
+		memset(got + 48, 0x5a, payload);
+		CHECK_EQ(rte_ipv6_udptcp_cksum_verify((struct rte_ipv6_hdr *)got, got + 40), 0);
+		rte_pktmbuf_free(g.buf);
+	}
+}
+
+/* ---- files ---- */
+
+static struct mirror *
+open_file(uint64_t size, uint32_t files)
+{
+	struct mirror_conf conf = {
+		.name = "test", .file = path, .file_size = size, .files = files, .pool = pool};
+	struct mirror *m;
+
+	REQUIRE(mirror_create(&conf, &m) == 0);
+	return m;
+}
+
+/* Ends it; every packet is back, and what was taken is accounted for. */
+static void
+close_mirror(struct mirror *m, uint64_t taken, uint64_t *counts)
+{
+	memset(counts, 0, MIRROR_OUTCOMES * sizeof(*counts));
+	mirror_destroy(m, counts);
+	CHECK_EQ(counts[MIRROR_WRITTEN] + counts[MIRROR_FILE_FULL] + counts[MIRROR_FAILED], taken);
+	CHECK_EQ(rte_mempool_avail_count(pool), MBUFS);
+}
+
+static void
+a_file_has_what_was_put(void)
+{
+	static const struct like like[] = {{.payload = 3},
+		{.ipv6 = true, .tags = 1, .payload = 100}, {.payload = 3, .spoil = 9},
+		{.payload = 0}};
+	struct mirror *m = open_file(MIRROR_FILE_MIN, 1);
+	uint64_t counts[MIRROR_OUTCOMES];
+	struct packet p[8];
+	struct stat st;
+	struct sl_dgram g;
+
+	for (size_t i = 0; i < SL_COUNT_OF(like); i++) {
+		datagram(&like[i], &g);
+		if (i == 1) /* shared: it is copied, with its headers */
+			rte_mbuf_refcnt_update(g.buf, 1);
+		CHECK_EQ(mirror_put(m, &g, UINT64_C(1700000000123456789) + i), MIRROR_TAKEN);
+		if (i == 1)
+			rte_pktmbuf_free(g.buf);
+	}
+	close_mirror(m, SL_COUNT_OF(like), counts);
+	CHECK_EQ(counts[MIRROR_WRITTEN], SL_COUNT_OF(like));
+	read_file(path);
+	REQUIRE(packets(p, 8) == SL_COUNT_OF(like));
+	for (size_t i = 0; i < SL_COUNT_OF(like); i++) {
+		uint8_t want[128];
+		uint32_t n = build_headers(want, &like[i]);
+
+		CHECK(p[i].ns == UINT64_C(1700000000123456789) + i);
+		n = like[i].spoil != 0 ? 42 : n;
+		REQUIRE(p[i].len == n + like[i].payload);
+		if (like[i].spoil != 0)
+			memset(want, 0, 12);
+		CHECK(memcmp(p[i].bytes, want, like[i].spoil != 0 ? 15 : n) == 0);
+		for (uint32_t k = n; k < p[i].len; k++)
+			CHECK_EQ(p[i].bytes[k], 0x5a);
+	}
+	CHECK(stat(path, &st) == 0 && (st.st_mode & 0777) == 0600);
+	unlink(path);
+}
+
+static void
+put_many(struct mirror *m, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const struct like l = {.payload = 958}; /* a block of 1032 bytes */
+		uint64_t counts[MIRROR_OUTCOMES];
+		struct sl_dgram g;
+
+		datagram(&l, &g);
+		CHECK_EQ(mirror_put(m, &g, i), MIRROR_TAKEN);
+		while (mirror_counts(m, counts) > MIRROR_DEPTH / 2)
+			usleep(100);
+	}
+}
+
+static void
+a_file_stays_below_its_size(void)
+{
+	struct mirror *m = open_file(MIRROR_FILE_MIN, 1);
+	uint64_t counts[MIRROR_OUTCOMES];
+	struct packet p[100];
+
+	put_many(m, 100);
+	close_mirror(m, 100, counts);
+	CHECK_EQ(counts[MIRROR_FAILED], 0);
+	read_file(path);
+	CHECK_EQ(packets(p, 100), counts[MIRROR_WRITTEN]);
+	CHECK(file_len <= MIRROR_FILE_MIN && file_len + 1032 > MIRROR_FILE_MIN);
+	/* The next one begins anew. */
+	m = open_file(MIRROR_FILE_MIN, 1);
+	close_mirror(m, 0, counts);
+	read_file(path);
+	CHECK_EQ(packets(p, 100), 0);
+	unlink(path);
+}
+
+static void
+files_rotate(void)
+{
+	struct mirror *m = open_file(MIRROR_FILE_MIN, 3);
+	uint64_t counts[MIRROR_OUTCOMES];
+	struct packet p[100];
+	char name[80];
+	uint32_t n = 0;
+
+	put_many(m, 300);
+	close_mirror(m, 300, counts);
+	CHECK_EQ(counts[MIRROR_WRITTEN], 300);
+	/* The oldest are gone, the newest is without a number, none is missing in between. */
+	for (int i = 2; i >= 0; i--) {
+		uint32_t k;
+
+		snprintf(name, sizeof(name), i > 0 ? "%s.%d" : "%s", path, i);
+		read_file(name);
+		k = packets(p, 100);
+		CHECK(k > 0 && file_len <= MIRROR_FILE_MIN);
+		for (uint32_t j = 0; j < k; j++)
+			CHECK_EQ(p[j].ns, 300 - (300 % 63 + 2 * 63) + n++);
+		unlink(name);
+	}
+	snprintf(name, sizeof(name), "%s.3", path);
+	CHECK(access(name, F_OK) != 0);
+}
+
+static void
+what_is_no_place_is_refused(void)
+{
+	struct mirror_conf conf = {.name = "test", .file_size = MIRROR_FILE_MIN, .files = 1};
+	struct mirror *m = NULL;
+	char target[80];
+
+	CHECK_EQ(mirror_create(&conf, &m), -EINVAL);
+	conf.file = path;
+	conf.interface = "lo";
+	CHECK_EQ(mirror_create(&conf, &m), -EINVAL);
+	conf.interface = NULL;
+	conf.file = "/nonexistent/file";
+	CHECK_EQ(mirror_create(&conf, &m), -ENOENT);
+	conf.file = path;
+	conf.file_size--;
+	CHECK_EQ(mirror_create(&conf, &m), -EINVAL);
+	conf.file_size++;
+	REQUIRE(mkfifo(path, 0600) == 0);
+	CHECK_EQ(mirror_create(&conf, &m), -EEXIST);
+	unlink(path);
+	snprintf(target, sizeof(target), "%s.target", path);
+	REQUIRE(symlink(target, path) == 0);
+	CHECK_EQ(mirror_create(&conf, &m), -EEXIST);
+	CHECK(access(target, F_OK) != 0);
+	unlink(path);
+	conf.file = NULL;
+	conf.interface = "no-such-iface";
+	CHECK_EQ(mirror_create(&conf, &m), -ENODEV);
+	CHECK(m == NULL);
+	mirror_destroy(NULL, NULL);
+}
+
+int
+main(int argc, char **argv)
+{
+	(void)argc;
+	REQUIRE(test_eal_start(argv[0], "-l 0 --log-level=error") >= 0);
+	pool = rte_pktmbuf_pool_create("test", MBUFS, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, 0);
+	REQUIRE(pool != NULL && mkdtemp(folder) != NULL);
+	snprintf(path, sizeof(path), "%s/m.pcapng", folder);
+	SL_TEST_RUN(headers_in_front_are_found);
+	SL_TEST_RUN(headers_that_do_not_fit_are_made_anew);
+	SL_TEST_RUN(made_ipv6_has_a_checksum);
+	SL_TEST_RUN(a_file_has_what_was_put);
+	SL_TEST_RUN(a_file_stays_below_its_size);
+	SL_TEST_RUN(files_rotate);
+	SL_TEST_RUN(what_is_no_place_is_refused);
+	rmdir(folder);
+	return test_end();
+}
