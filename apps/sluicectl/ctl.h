@@ -16,7 +16,10 @@
  *   protocol     what listens is no sluiced, or one of another protocol
  *   timeout      no answer in time
  *   bad_answer   an answer that is not what it should be
- *   refused      the reload was refused
+ *   refused      the reload was, or would be, refused
+ *   no_backend   no load balancer has a back end of that name
+ *   undrained    somebody took back the drain that was waited for
+ *   busy         somebody else asks for the same at the same time
  *   unbalanced   the audit found a difference (status 1)
  */
 
@@ -26,9 +29,12 @@
 
 #define CTL_PROTOCOL 1
 #define CTL_EXIT_UNBALANCED 1
+#define CTL_EXIT_DIFFERS 1
 #define CTL_EXIT_FAILED 2
 /** Longest answer taken; telemetry itself sends 16 KiB at most. */
 #define CTL_ANSWER_MAX 65536
+/** Telemetry takes no longer question. */
+#define CTL_QUESTION_MAX 1024
 
 /** Set once, by the options. */
 extern bool ctl_json;
@@ -36,6 +42,28 @@ extern bool ctl_json;
 /** Print the failure in the way that was asked for, and end. */
 void ctl_fail(const char *code, const char *format, ...)
 	__attribute__((noreturn, format(printf, 2, 3)));
+
+/** A command. */
+struct ctl_command {
+	const char *name;
+	const char *args; /**< as --help shows them: "FILE", "NAME [--wait]"; "" for none */
+	const char *help;
+	/**
+	 * Do it. getopt_long may be used on argc and argv after optind is set to 0.
+	 *
+	 * @param fd     connected to the daemon
+	 * @param argv   the command's name and what follows it
+	 * @return       exit status
+	 */
+	int (*run)(int fd, int argc, char **argv);
+};
+
+/** Groups of commands, each a file cmd_GROUP.c; the last one has no name. */
+extern const struct ctl_command ctl_show_commands[];
+extern const struct ctl_command ctl_backend_commands[];
+extern const struct ctl_command ctl_bridge_commands[];
+extern const struct ctl_command ctl_daemon_commands[];
+extern const struct ctl_command ctl_diff_commands[];
 
 /* ---- link.c ---- */
 
@@ -53,13 +81,31 @@ int ctl_connect(const char *path);
  */
 json_t *ctl_ask(int fd, const char *endpoint, const char *param);
 
-/* ---- table.c ---- */
+/* ---- cmd_show.c ---- */
 
 struct ctl_column {
 	const char *title;
 	const char *key;
 	bool right; /**< numbers */
 };
+
+/** Print a value as JSON, on one line. */
+void ctl_print(const json_t *value);
+
+/**
+ * Ask for a list of names, and for what belongs to each.
+ *
+ * @param list   endpoint that is answered by an array of names
+ * @param one    endpoint that takes such a name, and is answered by an object
+ * @return       array of the objects, to be released by the caller; one that has gone in between is
+ * left out
+ */
+json_t *ctl_collect(int fd, const char *list, const char *one);
+
+/** The same, printed as a table, or as JSON. Returns the exit status. */
+int ctl_print_list(int fd, const char *list, const char *one, const struct ctl_column *columns);
+
+/* ---- table.c ---- */
 
 /** A table of an array of objects; columns end with one without title. */
 void ctl_table(const json_t *rows, const struct ctl_column *columns);

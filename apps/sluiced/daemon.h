@@ -25,6 +25,9 @@
 
 #include <pthread.h>
 
+#include <rte_interrupts.h>
+
+#include "bridge.h"
 #include "conf.h"
 #include "sl_inet.h"
 #include "sl_shared.h"
@@ -35,6 +38,8 @@
 /** Sockets of a service: one for any address, or one for each of a port. */
 #define SERVICE_SOCKS_MAX CONF_ADDRS_MAX
 #define DAEMON_REPORT_LEN 7000
+/** How soon at least the main thread sees that the time of a drain is over. */
+#define DAEMON_TICK_MS 100
 
 /** What becomes of a datagram that a service was handed. */
 enum service_outcome {
@@ -57,6 +62,16 @@ enum service_outcome {
 	SERVICE_STAMP_TOO_BIG,	   /**< no answer: longer than the MTU of the way back */
 	SERVICE_STAMP_UNREACHABLE, /**< no answer: no way back */
 	SERVICE_STAMP_NO_MBUF,	   /**< no answer: no packet for the copy */
+	/* Of a load balancer: */
+	SERVICE_FORWARDED,	     /**< sent on to a back end */
+	SERVICE_FORWARD_RETURNED,    /**< from a back end, sent on to its client */
+	SERVICE_FORWARD_ERROR,	     /**< an ICMP error, sent on to the one it is for */
+	SERVICE_FORWARD_NO_BACKEND,  /**< no back end is up or draining */
+	SERVICE_FORWARD_NO_FLOW,     /**< an ICMP error about a flow of which nothing is known */
+	SERVICE_FORWARD_TTL,	     /**< its hop limit was used up */
+	SERVICE_FORWARD_TOO_BIG,     /**< longer than the MTU of its way */
+	SERVICE_FORWARD_UNREACHABLE, /**< no way to its destination */
+	SERVICE_FORWARD_NO_MBUF,     /**< no packet for a copy */
 	SERVICE_OUTCOMES
 };
 
@@ -82,6 +97,10 @@ struct service_sums {
 	uint64_t slots;	   /**< refused: no slot */
 };
 
+struct backends;
+struct forward;
+struct sl_inet_claims;
+
 struct service {
 	struct conf_service conf;
 	uint16_t nsocks;
@@ -92,6 +111,8 @@ struct service {
 	struct service_cell *cell; /**< one a worker */
 	struct stamp *stamp;	   /**< of a reflector, its reader's; else NULL */
 	uint64_t clock_ms;	   /**< when its reader last asked for the state of the clock */
+	struct forward *forward;   /**< of a load balancer; else NULL */
+	struct backends *backends; /**< likewise (release by control, acquire by its reader) */
 };
 
 struct service_table {
@@ -101,6 +122,7 @@ struct service_table {
 	uint16_t nechos;
 	uint16_t echo[CONF_SERVICES_MAX];
 	bool reflects; /**< some service is a reflector */
+	bool forwards; /**< some service is a load balancer */
 };
 
 struct daemon;
@@ -109,6 +131,8 @@ struct worker_pair {
 	uint16_t port_index;
 	uint16_t port_id;
 	uint16_t queue;
+	struct bridge *bridge; /**< that has the port, or NULL: the stack has it */
+	uint16_t member;       /**< which of the bridge's the port is */
 };
 
 struct worker {
@@ -120,6 +144,10 @@ struct worker {
 	struct worker_pair pair[CONF_PORTS_MAX * CONF_QUEUES_MAX];
 	uint16_t tx_queue[CONF_PORTS_MAX]; /**< of each port, this worker's own */
 	uint64_t sleep_max_ns;		   /**< of its receive rings, the least */
+	/* With interrupts (d->interrupts); constant after the start. */
+	int epoll_fd; /**< its receive queues, and wake_fd */
+	int wake_fd;
+	struct rte_epoll_event wake_event;
 	/* Written by the worker alone, from here on. */
 	SL_CACHE_ALIGNED uint64_t turns;
 	uint64_t busy_turns; /**< those that received or served something */
@@ -127,7 +155,11 @@ struct worker {
 	uint64_t slept_ns;
 	uint64_t longest_ns;
 	uint64_t received[CONF_PORTS_MAX]; /**< packets by port */
-	uint32_t empty;			   /**< turns in a row that found nothing */
+	uint64_t interrupts;		   /**< sleeps that a receive queue ended */
+	uint64_t wakes;			   /**< that another thread ended */
+	uint64_t timeouts;		   /**< that nothing ended but their time */
+	bool asleep;	/**< (relaxed, ID1) sleeps, or is about to: wake it by wake_fd */
+	uint32_t empty; /**< turns in a row that found nothing */
 	uint64_t step_ns;
 	bool parked; /**< (release) waits for the end of an audit */
 	bool ended;  /**< (release) has left its loop */
@@ -145,17 +177,21 @@ struct daemon {
 	struct sl_inet *inet;
 	struct sl_udp *udp;
 	uint16_t port_id[CONF_PORTS_MAX];
+	struct bridge *bridge[CONF_BRIDGES_MAX]; /**< as in conf */
 	uint16_t nworkers;
 	struct worker *worker;
 	struct service_table *table; /**< (release by control, acquire by workers) */
 	bool crowded;		     /**< workers share processors with others */
+	bool interrupts;	     /**< ports were started with receive interrupts */
 	bool halt;		     /**< (relaxed) workers return */
 	bool park;		     /**< (release) workers park */
+	int event_fd;		     /**< an eventfd: a worker has something for the main thread */
 	uint64_t started_s;
 	uint64_t reloads;			 /**< applied (l) */
 	uint64_t refused;			 /**< reloads that were refused (l) */
 	struct service_sums gone;		 /**< sockets closed so far (l) */
 	uint64_t gone_outcome[SERVICE_OUTCOMES]; /**< of services that are gone (l) */
+	uint64_t gone_claimed; /**< packets that they were handed whole (l) */
 	char report[DAEMON_REPORT_LEN];		 /**< what the last reload found (l) */
 };
 
@@ -174,9 +210,31 @@ void daemon_end(struct daemon *d);
 
 /** A worker's life; the argument is its struct worker. */
 int worker_main(void *worker);
+/** Milliseconds of the monotonic clock. Any thread. */
+uint64_t daemon_now_ms(void);
+/** Wake the main thread. A worker, seldom: it costs a system call. */
+void daemon_event(struct daemon *d);
 /** Stop all workers between two turns; daemon_unpark lets them go on. Locked. */
 void daemon_park(struct daemon *d);
 void daemon_unpark(struct daemon *d);
+
+/* ---- what workers do when there is nothing to do (idle.c) ---- */
+
+/** Prepare it; queues are dealt, workers do not run yet. A mistake ends the program. */
+void idle_open(struct daemon *d);
+/** Workers have ended; their ports are still there. */
+void idle_close(struct daemon *d);
+/** Tell why `idle` of another configuration cannot be. Locked. */
+void idle_check(const struct daemon *d, const struct conf *next, struct mistakes *m);
+/** A turn found nothing: rest. Before a long sleep it looks once more; returns what that found.
+ * The worker itself. */
+uint32_t idle_rest(struct worker *w, uint32_t (*look)(struct worker *w));
+/** A turn found something. The worker itself. */
+void idle_busy(struct worker *w);
+/** Wake workers whose services have datagrams waiting: this worker may have put them there. */
+void idle_wake_readers(struct worker *w, const struct service_table *table);
+/** Wake all that sleep. Control threads. */
+void idle_wake_all(struct daemon *d);
 
 /* ---- services (service.c) ---- */
 
@@ -187,12 +245,24 @@ void daemon_unpark(struct daemon *d);
  */
 uint32_t services_turn(struct worker *w, const struct service_table *table);
 
-/** Make a service; its sockets are open. NULL with a mistake when that cannot be done. */
-struct service *service_open(
-	struct daemon *d, const struct conf_service *conf, uint16_t nth, struct mistakes *m);
+/**
+ * Make a service; its sockets are open.
+ *
+ * @param conf    that c, the nth service, is of
+ * @param former  the one of that name that it is to replace, or NULL
+ * @return        NULL, with the mistake told, when that cannot be done
+ * Locked.
+ */
+struct service *service_open(struct daemon *d, const struct conf *conf,
+	const struct conf_service *c, uint16_t nth, const struct service *former,
+	struct mistakes *m);
 /** Close its sockets; their sums go to d->gone. No worker has it any more. */
 void service_close(struct daemon *d, struct service *s);
-/** Sums over open sockets, added up. */
+/** Close one socket; its sums go to d->gone. No worker has it any more. Locked. */
+void service_sock_close(struct daemon *d, struct sl_udp_sock *sock);
+/** Sums over one open socket, added up. */
+void service_sock_sums(const struct sl_udp_sock *sock, struct service_sums *sums);
+/** Sums over open sockets, those of its probes included, added up. */
 void service_sums(const struct service *s, struct service_sums *sums);
 /** Outcomes over all workers, added up. */
 void service_outcomes(const struct daemon *d, const struct service *s, uint64_t *outcome);
@@ -208,11 +278,41 @@ struct reload_result {
 	uint32_t mistakes;
 };
 
+/** Read a file as a reload does; what it would refuse is a mistake. Locked. */
+void reload_read(const struct daemon *d, const char *path, struct conf *next, struct mistakes *m);
+/** May a service stay what it is, with its sockets and tables, under another configuration? */
+bool service_stays(const struct conf_service *a, const struct conf_service *b);
+/** Let changes of back ends take effect; is there a load balancer, so that it must be called again
+ * within DAEMON_TICK_MS? Takes the lock. */
+bool daemon_backends(struct daemon *d);
+
 /** Read the file and apply it, or refuse the whole of it. Takes the lock. d->report has the text.
  */
 void daemon_reload(struct daemon *d, struct reload_result *r);
 /** Open the services of the first configuration; false with mistakes told. */
 bool daemon_open_services(struct daemon *d, struct mistakes *m);
+
+/* ---- bridges (bridge_daemon.c) ---- */
+
+struct audit_line;
+
+/** Make those of the configuration; their ports are started. A mistake ends the program. */
+void bridges_open(struct daemon *d);
+/** Free them; no worker runs. */
+void bridges_close(struct daemon *d);
+/** Tell them which transmit queues are a worker's; and a pair, which bridge it is for. */
+void bridges_deal(struct daemon *d, struct worker *w);
+void bridges_pair(struct daemon *d, struct worker_pair *p);
+/** Forget old stations. Main thread, about once a second; workers run. */
+void bridges_age(struct daemon *d);
+/** What a reload changes of them. Locked. */
+void bridges_apply(struct daemon *d, const struct conf *next);
+/** Counters of all of them, added up. */
+void bridges_counts(const struct daemon *d, struct bridge_counts *sum);
+/** Their lines of the audit, two for each; workers are parked. How many. */
+uint16_t bridges_audit(const struct daemon *d, struct audit_line *lines);
+/** Register their endpoints (bridge_telemetry.c). */
+bool bridge_telemetry_open(void);
 
 /* ---- telemetry (telemetry.c, audit.c) ---- */
 
@@ -222,7 +322,7 @@ struct audit_line {
 	uint64_t outcomes;
 	uint64_t held;
 };
-#define AUDIT_LINES_MAX (2 * CONF_PORTS_MAX + CONF_SERVICES_MAX + 8)
+#define AUDIT_LINES_MAX (2 * CONF_PORTS_MAX + CONF_SERVICES_MAX + 2 * CONF_BRIDGES_MAX + 9)
 
 /**
  * Compare, as of one moment, what entered with what became of it.

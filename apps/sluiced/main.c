@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,6 +21,8 @@
 /* Duplicate address detection takes a second; see that it has the chance to end. */
 #define READY_MS 5000
 #define READY_STEP_MS 20
+/* Bridges forget about once a second. */
+#define AGE_MS 1000
 
 static struct daemon the_daemon = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -94,22 +97,33 @@ say_plan(const struct conf *conf)
 			text + at, sizeof(text) - at, "%s%u", i ? "," : "", conf->lcores.cpu[i]);
 	app_note("lcores %s; %u MB %s hugepages; %u packets; idle = %s; user id %d", text,
 		conf->memory_mb, daemon_hugepages(conf) ? "in" : "without", conf_mbufs(conf),
-		conf->idle == CONF_IDLE_BACKOFF ? "backoff" : "poll", (int)geteuid());
+		conf_idle_name(conf->idle), (int)geteuid());
 	for (uint16_t i = 0; i < conf->nports; i++)
 		say_port(conf, &conf->port[i]);
+	for (uint16_t i = 0; i < conf->nbridges; i++)
+		app_note("bridge %s: %s; %u stations, %u behind a port, %u s", conf->bridge[i].name,
+			conf->bridge[i].names, conf->bridge[i].entries,
+			conf->bridge[i].port_entries, conf->bridge[i].age_s);
 	for (uint16_t i = 0; i < conf->nservices; i++)
 		app_note("service %s: %s on UDP port %u", conf->service[i].name,
 			conf_kind_name(conf->service[i].kind), conf->service[i].udp_port);
 }
 
-/* The next signal within a time, or 0. */
+/* The next signal within a time, or 0, also when a worker has something for us. */
 static int
-next_signal(int fd, int ms)
+next_signal(const struct daemon *d, int fd, int ms)
 {
-	struct pollfd p = {.fd = fd, .events = POLLIN};
+	struct pollfd p[] = {{.fd = fd, .events = POLLIN}, {.fd = d->event_fd, .events = POLLIN}};
 	struct signalfd_siginfo info;
+	uint64_t events;
+	ssize_t n = 0;
 
-	if (poll(&p, 1, ms) != 1 || read(fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+	if (poll(p, SL_COUNT_OF(p), ms) <= 0)
+		return 0;
+	if ((p[1].revents & POLLIN) != 0)
+		n = read(d->event_fd, &events, sizeof(events));
+	(void)n; /* whatever it was, the caller looks at everything */
+	if ((p[0].revents & POLLIN) == 0 || read(fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
 		return 0;
 	return (int)info.ssi_signo;
 }
@@ -157,7 +171,7 @@ wait_ready(struct daemon *d, int fd)
 			daemon_end(d);
 			exit(APP_EXIT_MISTAKE);
 		}
-		sig = next_signal(fd, READY_STEP_MS);
+		sig = next_signal(d, fd, READY_STEP_MS);
 		if (sig == SIGTERM || sig == SIGINT)
 			return true;
 	}
@@ -174,8 +188,13 @@ run(struct daemon *d, int fd)
 	/* Twice in the time, so that a late one is not too late. */
 	int ms = watchdog != 0 ? (int)RTE_MAX(RTE_MIN(watchdog / 2, 60000u), 1u) : -1;
 
+	if (d->conf.nbridges > 0)
+		ms = ms < 0 ? AGE_MS : RTE_MIN(ms, AGE_MS);
+
 	for (;;) {
-		int sig = next_signal(fd, ms);
+		bool balances = daemon_backends(d);
+		int wait = balances && (ms < 0 || ms > DAEMON_TICK_MS) ? DAEMON_TICK_MS : ms;
+		int sig = next_signal(d, fd, wait);
 
 		if (sig == SIGHUP)
 			reload(d);
@@ -183,6 +202,8 @@ run(struct daemon *d, int fd)
 			return;
 		else if (watchdog != 0 && workers_alive(d, turns))
 			notify_watchdog();
+		if (sig == 0)
+			bridges_age(d);
 	}
 }
 
@@ -217,7 +238,8 @@ main(int argc, char **argv)
 	sigaddset(&set, SIGINT);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	fd = signalfd(-1, &set, SFD_CLOEXEC);
-	if (fd < 0)
+	d->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (fd < 0 || d->event_fd < 0)
 		app_fail("no descriptor for signals.");
 	say_plan(&d->conf);
 	daemon_start(d);
@@ -239,6 +261,7 @@ main(int argc, char **argv)
 	notify_stopping();
 	daemon_end(d);
 	mistakes_free(m);
+	close(d->event_fd);
 	close(fd);
 	return 0;
 }
