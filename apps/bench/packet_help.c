@@ -7,6 +7,7 @@
 
 #include <rte_dev.h>
 #include <rte_ethdev.h>
+#include <rte_random.h>
 
 #include "packet_help.h"
 #include "sl_errno.h"
@@ -35,18 +36,34 @@ ratio_emit(const struct bench_opts *opts, const char *bench, const char *name,
 				 "min", r->min, "max", r->max, "slices", (int)slices));
 }
 
+/* In which order the sides have their slices of this round: by lot, so that none always follows the
+ * same one, whose leftovers (the kernel's, above all) would be its own. */
+static void
+order_draw(unsigned int *order, unsigned int sides)
+{
+	for (unsigned int i = 0; i < sides; i++) {
+		unsigned int at = (unsigned int)rte_rand_max(i + 1);
+
+		order[i] = order[at];
+		order[at] = i;
+	}
+}
+
 int
 packet_sides_run(const struct bench_opts *opts, const char *bench, const char *name,
 	const char *unit, double seconds, const struct packet_side *side, unsigned int sides)
 {
 	static struct bench_series series[PACKET_SIDES_MAX];
 	struct bench_plan plan = bench_plan(seconds, sides);
+	unsigned int order[PACKET_SIDES_MAX];
 	struct bench_spread ratio;
 
 	memset(series, 0, sizeof(series));
 	for (unsigned int i = 0; i < plan.slices && !bench_stopped(); i++) {
 		bench_progress(name, i, plan.slices);
-		for (unsigned int k = 0; k < sides; k++) {
+		order_draw(order, sides);
+		for (unsigned int at = 0; at < sides; at++) {
+			unsigned int k = order[at];
 			double v = side[k].slice(side[k].arg, plan.seconds);
 
 			if (v < 0) {

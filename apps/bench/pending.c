@@ -21,7 +21,8 @@
 
 #define FRAMES 256u
 #define CHECK_EVERY 256u
-#define HANDED 64u
+#define BURST 32u
+#define HANDED (4 * BURST)
 
 enum how { PER_LCORE, ATOMIC, NONE, HOWS };
 
@@ -94,16 +95,16 @@ give_other(void *arg)
 	struct lane *lane = &p->lane;
 
 	for (;;) {
-		uint32_t last = sl_load_acquire(&p->done);
+		uint32_t last = sl_load_acquire(&p->done), head = lane->head;
+		uint32_t tail = sl_load_acquire(&lane->tail);
 
-		if (lane->head == sl_load_acquire(&lane->tail)) {
-			if (last)
-				return 0;
+		if (head == tail && last)
+			return 0;
+		if (head == tail)
 			rte_pause();
-			continue;
-		}
-		sl_pktring_tx_complete(p->ring, lane->slot[lane->head % HANDED], as(p->how, 1));
-		sl_store_release(&lane->head, lane->head + 1);
+		for (; head != tail; head++)
+			sl_pktring_tx_complete(p->ring, lane->slot[head % HANDED], as(p->how, 1));
+		sl_store_release(&lane->head, head);
 	}
 }
 
@@ -114,38 +115,57 @@ slot_at(const struct pending *p, uint32_t n)
 }
 
 static void
-hand_over(struct pending *p, uint32_t slot)
+lane_wait(const struct lane *lane)
 {
-	struct lane *lane = &p->lane;
-
-	while (lane->tail - sl_load_acquire(&lane->head) == HANDED)
+	while (lane->tail + BURST - sl_load_acquire(&lane->head) > HANDED)
 		rte_pause();
-	lane->slot[lane->tail % HANDED] = slot;
-	sl_store_release(&lane->tail, lane->tail + 1);
 }
 
+/* The client's next request, found and taken: its slot, or UINT32_MAX when that is not what is
+ * there. */
+static uint32_t
+take_next(struct pending *p)
+{
+	uint8_t *slot = slot_at(p, p->slot);
+	struct sl_pktring_frame f;
+
+	while (!sl_pktring_is_available(TPACKET_V2, slot))
+		rte_pause();
+	sl_pktring_request(TPACKET_V2, slot, 64);
+	p->slot = (p->slot + 1) % FRAMES;
+	if (sl_pktring_tx_peek(p->ring, UINT32_MAX, &f) != 1)
+		return UINT32_MAX;
+	sl_pktring_tx_take(p->ring, as(p->how, 0));
+	return f.slot;
+}
+
+/* In bursts, as packets travel; each slot is counted alone, as it is when its packet is freed. */
 static uint64_t
 ring_for(struct pending *p, uint64_t end)
 {
-	struct sl_pktring_frame f;
+	struct lane *lane = &p->lane;
+	bool alone = p->other == RTE_MAX_LCORE;
 	uint64_t n = 0;
 
-	while (n % CHECK_EVERY != 0 || rte_get_tsc_cycles() < end) {
-		uint8_t *slot = slot_at(p, p->slot);
+	do {
+		uint32_t tail = lane->tail;
 
-		while (!sl_pktring_is_available(TPACKET_V2, slot))
-			rte_pause();
-		sl_pktring_request(TPACKET_V2, slot, 64);
-		p->slot = (p->slot + 1) % FRAMES;
-		if (sl_pktring_tx_peek(p->ring, UINT32_MAX, &f) != 1)
-			return 0;
-		sl_pktring_tx_take(p->ring, as(p->how, 0));
-		if (p->other != RTE_MAX_LCORE)
-			hand_over(p, f.slot);
-		else
-			sl_pktring_tx_complete(p->ring, f.slot, as(p->how, 0));
-		n++;
-	}
+		lane_wait(lane);
+		for (uint32_t i = 0; i < BURST; i++) {
+			uint32_t slot = take_next(p);
+
+			if (slot == UINT32_MAX)
+				return 0;
+			lane->slot[tail++ % HANDED] = slot;
+		}
+		for (uint32_t i = BURST; alone && i > 0; i--)
+			sl_pktring_tx_complete(
+				p->ring, lane->slot[(tail - i) % HANDED], as(p->how, 0));
+		if (alone)
+			lane->head = tail;
+		sl_store_release(&lane->tail, tail);
+		n += BURST;
+	} while (rte_get_tsc_cycles() < end);
 	return n;
 }
 

@@ -63,6 +63,11 @@ static struct side bridges[] = {
 		.args = "path=%s,tap=slbtap1",
 		.kernel = "slbtap1",
 		.frontend = true},
+	{.name = "bridge-calls",
+		.driver = "net_tapvu",
+		.args = "path=%s,tap=slbtap2,uring=0",
+		.kernel = "slbtap2",
+		.frontend = true},
 };
 
 static struct group groups[] = {

@@ -156,35 +156,45 @@ sl_pktring_mbuf_lend(struct sl_pktring_tx *ring, const struct sl_pktring_lend *w
 	}
 }
 
-/* What rte_pktmbuf_reset does to a raw mbuf, each field once, and two lengths. */
-static inline void
-reset_raw(struct rte_mbuf *m, uint64_t rearm, uint32_t len)
-{
-	memcpy(&m->rearm_data, &rearm, sizeof(rearm));
-	m->ol_flags = 0;
-	m->packet_type = 0;
-	m->pkt_len = len;
-	m->data_len = (uint16_t)len;
-	m->vlan_tci = 0;
-	m->vlan_tci_outer = 0;
-	m->tx_offload = 0;
-}
+/* The sixteen bytes that start a fresh mbuf. */
+struct fresh {
+	uint16_t data_off, refcnt, nb_segs, port;
+	uint64_t ol_flags;
+};
 
-/* The eight bytes that start a fresh mbuf: headroom, one reference, one segment, port. */
-static uint64_t
-rearm_of(uint16_t port)
+static struct fresh
+fresh_of(uint16_t port)
 {
-	const uint16_t word[] = {RTE_PKTMBUF_HEADROOM, 1, 1, port};
-	uint64_t rearm;
-
 	_Static_assert(
 		offsetof(struct rte_mbuf, refcnt) == offsetof(struct rte_mbuf, data_off) + 2 &&
 			offsetof(struct rte_mbuf, nb_segs) ==
 				offsetof(struct rte_mbuf, data_off) + 4 &&
-			offsetof(struct rte_mbuf, port) == offsetof(struct rte_mbuf, data_off) + 6,
-		"the words that rearm_data names");
-	memcpy(&rearm, word, sizeof(rearm));
-	return rearm;
+			offsetof(struct rte_mbuf, port) ==
+				offsetof(struct rte_mbuf, data_off) + 6 &&
+			offsetof(struct rte_mbuf, ol_flags) ==
+				offsetof(struct rte_mbuf, data_off) + 8,
+		"words in their order");
+	return (struct fresh){RTE_PKTMBUF_HEADROOM, 1, 1, port, 0};
+}
+
+/* What rte_pktmbuf_reset does to a raw mbuf, and two lengths, in as few words as it takes. */
+static inline void
+reset_raw(struct rte_mbuf *m, const struct fresh *f, uint32_t len)
+{
+	/* packet_type and pkt_len; data_len, vlan_tci and four bytes that mean nothing. */
+	const uint64_t middle[] = {(uint64_t)len << 32, (uint16_t)len};
+
+	_Static_assert(
+		offsetof(struct rte_mbuf, pkt_len) == offsetof(struct rte_mbuf, packet_type) + 4 &&
+			offsetof(struct rte_mbuf, data_len) ==
+				offsetof(struct rte_mbuf, packet_type) + 8 &&
+			offsetof(struct rte_mbuf, vlan_tci) ==
+				offsetof(struct rte_mbuf, packet_type) + 10,
+		"words in their order");
+	memcpy(&m->rearm_data, f, sizeof(*f));
+	memcpy(&m->rx_descriptor_fields1, middle, sizeof(middle));
+	m->vlan_tci_outer = 0;
+	m->tx_offload = 0;
 }
 
 #define LINE 64u
@@ -206,27 +216,28 @@ copy_small(uint8_t *to, const uint8_t *from, uint32_t len, uint32_t lines)
 /* What stays the same from slot to slot. */
 struct fetching {
 	uint32_t data, least, range, lines;
-	uint64_t rearm;
+	struct fresh fresh;
 };
 
 /* Slots that follow each other without the ring's end between them. */
 static inline uint16_t
-fetch_run(int version, const struct fetching *f, const struct tx_record *record,
-	struct rte_mbuf *const *m, uint32_t *len, uint16_t n)
+fetch_run(int version, const struct fetching *f, uint8_t *const *slots, struct rte_mbuf *const *m,
+	uint32_t *len, uint16_t n)
 {
 	uint16_t got = 0;
 
-	for (; got < n; got++, record++) {
+	for (; got < n; got++) {
 		struct rte_mbuf *to = m[got];
+		uint8_t *slot = slots[got];
 		uint32_t bytes;
 
-		if (!is_plain(version, record->slot, &bytes) || bytes - f->least > f->range)
+		if (!is_plain(version, slot, &bytes) || bytes - f->least > f->range)
 			break;
 		/* Or a lap of the ring would find it again. */
-		sl_pktring_status_set(version, record->slot, TP_STATUS_SENDING);
-		copy_small((uint8_t *)to->buf_addr + RTE_PKTMBUF_HEADROOM, record->slot + f->data,
-			bytes, f->lines);
-		reset_raw(to, f->rearm, bytes);
+		sl_pktring_status_set(version, slot, TP_STATUS_SENDING);
+		copy_small((uint8_t *)to->buf_addr + RTE_PKTMBUF_HEADROOM, slot + f->data, bytes,
+			f->lines);
+		reset_raw(to, &f->fresh, bytes);
 		len[got] = bytes;
 	}
 	return got;
@@ -241,17 +252,17 @@ fetch(int version, struct sl_pktring_tx *ring, const struct sl_pktring_lend *wan
 	struct fetching f = {.data = data,
 		.least = want->least,
 		.range = RTE_MIN(want->most, room) - want->least,
-		.rearm = rearm_of(want->port)};
+		.fresh = fresh_of(want->port)};
 	uint16_t first = (uint16_t)RTE_MIN((uint32_t)n, to_end), got;
 
 	if (room >= 2 * LINE && m[0]->buf_len >= RTE_PKTMBUF_HEADROOM + 2 * LINE)
 		f.lines = 2 * LINE;
-	got = fetch_run(version, &f, &ring->record[head], m, len, first);
+	got = fetch_run(version, &f, &ring->slot[head], m, len, first);
 	head += got;
 	if (head == ring->geo.frame_nr) {
 		head = 0;
 		if (got < n)
-			head = fetch_run(version, &f, ring->record, m + got, len + got, n - got);
+			head = fetch_run(version, &f, ring->slot, m + got, len + got, n - got);
 		got += (uint16_t)head;
 	}
 	sl_store_relaxed(&ring->head, head);

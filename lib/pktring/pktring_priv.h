@@ -30,6 +30,8 @@ struct sl_pktring_tx {
 	struct sl_pktring_mem mem; /* (c) */
 	struct sl_lcount *pending; /* (c) */
 	struct tx_record *record;  /* (c) one a slot */
+	uint8_t **slot;		   /* (c) where each is: for loops over slots, which spares them the
+				      records' lines */
 	uint32_t head SL_CACHE_ALIGNED; /* (o) sender, read by anyone: (a) relaxed */
 };
 

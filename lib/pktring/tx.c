@@ -15,21 +15,25 @@ struct request {
 	uint32_t next;
 };
 
-/* Everything in a record that stays as it is. */
+/* Everything in a record that stays as it is, and the slots' places behind them. */
 static int
 records_create(struct sl_pktring_tx *ring)
 {
-	uint32_t n = ring->geo.frame_nr;
+	size_t n = ring->geo.frame_nr, each = sizeof(*ring->record) + sizeof(*ring->slot);
 
-	ring->record = aligned_alloc(SL_CACHE_LINE, n * sizeof(*ring->record));
+	ring->record =
+		aligned_alloc(SL_CACHE_LINE, RTE_ALIGN_CEIL(n * each, (size_t)SL_CACHE_LINE));
 	if (ring->record == NULL)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++)
+	ring->slot = (uint8_t **)(ring->record + n);
+	for (uint32_t i = 0; i < n; i++) {
+		ring->slot[i] = pktring_slot(&ring->geo, &ring->mem, i);
 		ring->record[i] = (struct tx_record){
 			.shinfo = {.free_cb = pktring_slot_freed(ring->geo.version),
 				.fcb_opaque = &ring->record[i]},
 			.ring = ring,
-			.slot = pktring_slot(&ring->geo, &ring->mem, i)};
+			.slot = ring->slot[i]};
+	}
 	return 0;
 }
 
@@ -140,7 +144,7 @@ data_offset(const struct sl_pktring_tx *ring, const struct request *r)
 static uint8_t *
 head_slot(const struct sl_pktring_tx *ring)
 {
-	return ring->record[ring->head].slot;
+	return ring->slot[ring->head];
 }
 
 /* Take the vnet header off the front of the frame, into the frame's copy. */
@@ -190,7 +194,7 @@ sl_pktring_tx_peek(struct sl_pktring_tx *ring, uint32_t cap, struct sl_pktring_f
 uint8_t *
 sl_pktring_tx_bytes(const struct sl_pktring_tx *ring, const struct sl_pktring_frame *frame)
 {
-	return ring->record[frame->slot].slot + frame->offset;
+	return ring->slot[frame->slot] + frame->offset;
 }
 
 static void
@@ -221,19 +225,19 @@ sl_pktring_tx_back(struct sl_pktring_tx *ring)
 }
 
 static inline void
-give_run(int version, const struct tx_record *record, uint32_t n)
+give_run(int version, uint8_t *const *slot, uint32_t n)
 {
-	for (; n > 0; n--, record++)
-		sl_pktring_status_set(version, record->slot, TP_STATUS_AVAILABLE); /* PR2 */
+	for (uint32_t i = 0; i < n; i++)
+		sl_pktring_status_set(version, slot[i], TP_STATUS_AVAILABLE); /* PR2 */
 }
 
 static void
-give_stamped(int version, const struct tx_record *record, uint32_t n)
+give_stamped(int version, uint8_t *const *slot, uint32_t n)
 {
-	for (; n > 0; n--, record++) {
-		pktring_stamp_now(version, record->slot);
-		sl_pktring_status_set(version, record->slot,
-			TP_STATUS_AVAILABLE | TP_STATUS_TS_SOFTWARE); /* PR2 */
+	for (uint32_t i = 0; i < n; i++) {
+		pktring_stamp_now(version, slot[i]);
+		sl_pktring_status_set(
+			version, slot[i], TP_STATUS_AVAILABLE | TP_STATUS_TS_SOFTWARE); /* PR2 */
 	}
 }
 
@@ -245,11 +249,11 @@ give(int version, const struct sl_pktring_tx *ring, uint32_t first, uint32_t n)
 	uint32_t part = RTE_MIN(n, ring->geo.frame_nr - first);
 
 	if (SL_UNLIKELY(sl_load_relaxed(&ring->conf.timestamp))) {
-		give_stamped(version, &ring->record[first], part);
-		give_stamped(version, ring->record, n - part);
+		give_stamped(version, &ring->slot[first], part);
+		give_stamped(version, ring->slot, n - part);
 	} else {
-		give_run(version, &ring->record[first], part);
-		give_run(version, ring->record, n - part);
+		give_run(version, &ring->slot[first], part);
+		give_run(version, ring->slot, n - part);
 	}
 }
 
@@ -301,7 +305,7 @@ pktring_stamp_now(int version, uint8_t *slot)
 void
 sl_pktring_tx_complete(struct sl_pktring_tx *ring, uint32_t slot, uint32_t worker)
 {
-	pktring_complete(ring->geo.version, ring, ring->record[slot].slot, worker);
+	pktring_complete(ring->geo.version, ring, ring->slot[slot], worker);
 }
 
 uint32_t
@@ -322,5 +326,5 @@ sl_pktring_tx_writable(const struct sl_pktring_tx *ring)
 {
 	uint32_t head = sl_load_relaxed(&ring->head);
 
-	return sl_pktring_is_available(ring->geo.version, ring->record[head].slot);
+	return sl_pktring_is_available(ring->geo.version, ring->slot[head]);
 }

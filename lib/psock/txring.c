@@ -256,7 +256,6 @@ lent(struct rte_mbuf *m)
 static void
 gather(const struct send *x, struct batch *b)
 {
-	uint32_t cap = psock_tx_cap(x->s, &x->dest);
 	struct sl_pktring_frame f;
 	int ret;
 
@@ -267,9 +266,9 @@ gather(const struct send *x, struct batch *b)
 	b->error = 0;
 	for (;;) {
 		gather_plain(x, b);
-		if (b->n == TX_BURST)
+		if (b->n == TX_BURST || !sl_pktring_tx_requested(x->ring))
 			return;
-		ret = sl_pktring_tx_peek(x->ring, cap, &f);
+		ret = sl_pktring_tx_peek(x->ring, psock_tx_cap(x->s, &x->dest), &f);
 		if (ret == 0)
 			return;
 		if (ret == 1)

@@ -14,7 +14,7 @@
 #include <linux/if_tun.h>
 
 #include "sl_errno.h"
-#include "sl_tap.h"
+#include "tapq_priv.h"
 
 /* The kernel's names for what it may send us; the newer ones may be missing in its headers. */
 #ifndef TUN_F_USO4
@@ -74,9 +74,35 @@ sl_tap_open(struct sl_tap *t, const char *name, uint16_t queues)
 	return 0;
 }
 
+static void
+urings_close(struct sl_tap *t)
+{
+	for (uint16_t i = 0; i < t->queues; i++) {
+		tap_uring_destroy(t->from[i]);
+		tap_uring_destroy(t->to[i]);
+		t->from[i] = t->to[i] = NULL;
+	}
+}
+
+int
+sl_tap_uring_open(struct sl_tap *t)
+{
+	int ret = 0;
+
+	for (uint16_t i = 0; i < t->queues && ret == 0; i++) {
+		ret = tap_uring_create(t->fd[i], &t->from[i]);
+		if (ret == 0)
+			ret = tap_uring_create(t->fd[i], &t->to[i]);
+	}
+	if (ret != 0)
+		urings_close(t);
+	return ret;
+}
+
 void
 sl_tap_close(struct sl_tap *t)
 {
+	urings_close(t);
 	for (uint16_t i = 0; i < SL_TAP_QUEUES_MAX; i++) {
 		if (t->fd[i] >= 0)
 			close(t->fd[i]);

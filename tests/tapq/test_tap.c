@@ -4,80 +4,12 @@
 
 /* The bridge against the kernel's own tap, in a network namespace that ends with the program. */
 #include <errno.h>
-#include <fcntl.h>
-#include <net/if.h>
-#include <poll.h>
-#include <sched.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <linux/ethtool.h>
-#include <linux/if_ether.h>
-#include <linux/if_packet.h>
 #include <linux/sockios.h>
 
-#include <arpa/inet.h>
-
-#include "sl_tap.h"
-#include "vring/driver.h"
-
-static const char *why_not; /* set when this machine cannot do it */
-
-static struct sl_tap tap;
-static int wire = -1; /* a packet socket on the far side of the tap */
-
-static struct sl_tapq_ring
-ring_of(struct driver *d)
-{
-	return (struct sl_tapq_ring){
-		.ring = &d->ring, .mem = &d->mem, .header = SL_TAPQ_VNET_LONG, .mergeable = true};
-}
-
-static void
-wire_open(void)
-{
-	struct sockaddr_ll at = {.sll_family = AF_PACKET, .sll_protocol = htons(0x88b5)};
-
-	at.sll_ifindex = (int)if_nametoindex(tap.name);
-	wire = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, htons(0x88b5));
-	REQUIRE(wire >= 0 && bind(wire, (struct sockaddr *)&at, sizeof(at)) == 0);
-}
-
-static void
-open_all(uint16_t queues)
-{
-	REQUIRE(sl_tap_open(&tap, "slt%d", queues) == 0);
-	REQUIRE(sl_tap_set_up(&tap, true) == 0);
-	wire_open();
-}
-
-static void
-close_all(void)
-{
-	close(wire);
-	sl_tap_close(&tap);
-}
-
-/* Frames of our own type, so that the host's chatter (neighbour discovery) is told apart. */
-static void
-make_frame(uint8_t *b, uint32_t len, uint8_t fill)
-{
-	memset(b, fill, len);
-	memset(b, 0xff, 12);
-	b[12] = 0x88;
-	b[13] = 0xb5;
-}
-
-static void
-send_chain(struct driver *d, uint64_t addr, const uint8_t *frame, uint32_t len)
-{
-	struct piece p = {addr, SL_TAPQ_VNET_LONG + len, false};
-
-	memset(driver_host(d, addr), 0, SL_TAPQ_VNET_LONG);
-	memcpy(driver_host(d, addr + SL_TAPQ_VNET_LONG), frame, len);
-	driver_put(d, &p, 1);
-}
+#include "tap_bed.h"
 
 static void
 refused_opens(void)
@@ -96,16 +28,6 @@ refused_opens(void)
 	sl_tap_close(&t);
 	sl_tap_close(&t); /* twice is once */
 	CHECK_EQ(if_nametoindex("slx"), 0);
-}
-
-static int
-descriptors(void)
-{
-	int n = 0;
-
-	for (int fd = 0; fd < 256; fd++)
-		n += fcntl(fd, F_GETFD) >= 0;
-	return n;
 }
 
 static void
@@ -176,7 +98,7 @@ peer_to_kernel(void)
 			make_frame(frame, sizes[i], (uint8_t)i);
 			send_chain(&d, BASE + HALF - 700 - 12, frame, 14);
 			send_chain(&d, BASE + 2000 * i, frame, sizes[i]);
-			CHECK_EQ(sl_tap_from_ring(tap.fd[0], &r, 64, &s, &call), 2);
+			CHECK_EQ(sl_tap_from_ring(&tap, 0, &r, 64, &s, &call), 2);
 			CHECK_EQ(recv(wire, got, sizeof(got), 0), 14);
 			CHECK_EQ(recv(wire, got, sizeof(got), 0), sizes[i]);
 			CHECK(memcmp(frame, got, sizes[i]) == 0);
@@ -218,7 +140,7 @@ peer_to_kernel_bad(void)
 	memcpy(driver_host(&d, BASE + 4000), &lie, SL_TAPQ_VNET_LONG);
 	driver_put(&d, &(struct piece){0, 100, false}, 1);
 	send_chain(&d, BASE + 5000, frame, 100);
-	CHECK_EQ(sl_tap_from_ring(tap.fd[0], &r, 64, &s, &call), 17);
+	CHECK_EQ(sl_tap_from_ring(&tap, 0, &r, 64, &s, &call), 17);
 	CHECK_EQ(s.no_header, 1);
 	CHECK_EQ(s.bad_frame, 14);
 	CHECK_EQ(s.bad_chain, 1);
@@ -226,7 +148,7 @@ peer_to_kernel_bad(void)
 	CHECK_EQ(recv(wire, got, sizeof(got), 0), 100);
 	CHECK_EQ(sl_tap_set_up(&tap, false), 0);
 	send_chain(&d, BASE + 6000, frame, 100);
-	CHECK_EQ(sl_tap_from_ring(tap.fd[0], &r, 64, &s, &call), 1);
+	CHECK_EQ(sl_tap_from_ring(&tap, 0, &r, 64, &s, &call), 1);
 	CHECK_EQ(s.down, 1);
 	driver_close(&d);
 	close_all();
@@ -263,7 +185,7 @@ pieces_and_headers(void)
 				(struct piece[]){
 					{BASE, cut, false}, {BASE + cut, whole - cut, false}},
 				cut < whole ? 2 : 1);
-			CHECK_EQ(sl_tap_from_ring(tap.fd[0], &r, 64, &s, &call), 1);
+			CHECK_EQ(sl_tap_from_ring(&tap, 0, &r, 64, &s, &call), 1);
 			CHECK_EQ(s.frames, bare || !lies);
 			CHECK_EQ(s.bad_frame, !bare && lies);
 			CHECK_EQ(recv(wire, got, sizeof(got), 0), s.frames ? 100 : -1);
@@ -326,7 +248,7 @@ kernel_to_peer(void)
 			buffers_put(&d);
 			make_frame(frame, sizes[i], (uint8_t)(i + 1));
 			CHECK_EQ(send(wire, frame, sizes[i], 0), sizes[i]);
-			CHECK(sl_tap_to_ring(tap.fd[0], &r, 64, 2000, &s, &call) >= 1);
+			CHECK(sl_tap_to_ring(&tap, 0, &r, 64, 2000, &s, &call) >= 1);
 			CHECK(call);
 			while (d.ring.pushed > 0 && len == 0 && d.free_count < 16) {
 				uint16_t before = d.free_count;
@@ -360,11 +282,11 @@ kernel_to_peer_short_of_buffers(void)
 	r = ring_of(&d);
 	make_frame(frame, 1400, 3);
 	CHECK_EQ(send(wire, frame, 1400, 0), 1400);
-	CHECK_EQ(sl_tap_to_ring(tap.fd[0], &r, 64, 2000, &s, &call), 0);
+	CHECK_EQ(sl_tap_to_ring(&tap, 0, &r, 64, 2000, &s, &call), 0);
 	CHECK_EQ(s.full, 1); /* not even asked for */
 	r.mergeable = false;
 	buffers_put(&d);
-	while (s.too_big == 0 && sl_tap_to_ring(tap.fd[0], &r, 1, 2000, &s, &call) > 0)
+	while (s.too_big == 0 && sl_tap_to_ring(&tap, 0, &r, 1, 2000, &s, &call) > 0)
 		;
 	CHECK_EQ(s.too_big, 1); /* one buffer of 1000 */
 	CHECK_EQ(d.ring.out, 0);
@@ -389,7 +311,7 @@ two_queues(void)
 	make_frame(frame, 100, 1);
 	for (int i = 0; i < 2; i++) {
 		send_chain(&d, BASE, frame, 100);
-		CHECK_EQ(sl_tap_from_ring(tap.fd[i], &r, 1, &s, &call), 1);
+		CHECK_EQ(sl_tap_from_ring(&tap, (uint16_t)i, &r, 1, &s, &call), 1);
 		CHECK_EQ(recv(wire, got, sizeof(got), 0), 100);
 	}
 	driver_close(&d);
@@ -399,10 +321,7 @@ two_queues(void)
 int
 main(void)
 {
-	if (unshare(CLONE_NEWNET) != 0)
-		why_not = "needs the right to make a network namespace";
-	else if (access("/dev/net/tun", R_OK | W_OK) != 0)
-		why_not = "needs /dev/net/tun";
+	bed_init();
 	SL_TEST_RUN(refused_opens);
 	SL_TEST_RUN(opens_leak_nothing);
 	SL_TEST_RUN(mtu_carrier_offloads);

@@ -11,7 +11,8 @@
 
 RTE_LOG_REGISTER(tapvu_logtype, pmd.net.tapvu, NOTICE)
 
-static const char *const keys[] = {"path", "queues", "taps", "tap", "client", "frag", NULL};
+static const char *const keys[] = {
+	"path", "queues", "taps", "tap", "client", "frag", "uring", NULL};
 
 static const char *
 or_empty(const char *value)
@@ -103,6 +104,7 @@ process_all(struct rte_kvargs *kv, struct tapvu_args *out)
 		{"taps", parse_queues, &out->taps},
 		{"client", parse_switch, &out->client},
 		{"frag", parse_frag, &out->frag},
+		{"uring", parse_switch, &out->uring},
 	};
 
 	for (size_t i = 0; i < SL_COUNT_OF(all); i++) {
@@ -135,10 +137,12 @@ tapvu_args_parse(const char *text, struct tapvu_args *out)
 	out->queues = 1;
 	out->taps = 1;
 	out->frag = SL_FRAG_LOCK;
+	out->uring = 1;
 	kv = rte_kvargs_parse(text != NULL ? text : "", keys);
 	if (kv == NULL) {
 		TAPVU_LOG(ERR,
-			"%s: must be key=value pairs of path, queues, taps, tap, client, frag\n",
+			"%s: must be key=value pairs of path, queues, taps, tap, client, frag, "
+			"uring\n",
 			or_empty(text));
 		return -EINVAL;
 	}

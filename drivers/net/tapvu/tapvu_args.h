@@ -25,6 +25,7 @@ struct tapvu_args {
 	uint32_t taps;		  /* receive queues of the port */
 	uint32_t client;
 	enum sl_frag_mode frag;
+	uint32_t uring; /* 0: the bridge makes plain calls */
 };
 
 /**

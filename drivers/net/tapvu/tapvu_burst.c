@@ -105,18 +105,18 @@ bridge_pair(struct tapvu_port *port, uint32_t frontend, uint32_t pair)
 {
 	struct tapvu_ring *from = ring_of(port, frontend, 2 * pair + 1);
 	struct tapvu_ring *to = ring_of(port, frontend, 2 * pair);
-	int fd = port->tap.fd[pair];
 	bool call = false;
 
 	if (ring_take(from)) {
-		(void)sl_tap_from_ring(fd, &from->view, BRIDGE_BUDGET, &from->bridged, &call);
+		(void)sl_tap_from_ring(&port->tap, (uint16_t)pair, &from->view, BRIDGE_BUDGET,
+			&from->bridged, &call);
 		if (call)
 			call_peer(from);
 		rte_spinlock_unlock(&from->lock);
 	}
 	call = false;
 	if (ring_take(to)) {
-		(void)sl_tap_to_ring(fd, &to->view, BRIDGE_BUDGET,
+		(void)sl_tap_to_ring(&port->tap, (uint16_t)pair, &to->view, BRIDGE_BUDGET,
 			sl_load_relaxed(&port->bridge_max), &to->bridged, &call);
 		if (call)
 			call_peer(to);

@@ -246,6 +246,17 @@ rings_create(struct tapvu_port *port)
 	return 0;
 }
 
+/* Where it is switched off the bridge works all the same. */
+static void
+uring_open(struct tapvu_port *port)
+{
+	int ret = sl_tap_uring_open(&port->tap);
+
+	if (ret != 0)
+		TAPVU_LOG(NOTICE, "tap=%s: no io_uring (%s): one system call for each frame\n",
+			port->args.tap, sl_strerror(ret));
+}
+
 static int
 tap_open(struct tapvu_port *port)
 {
@@ -260,6 +271,8 @@ tap_open(struct tapvu_port *port)
 			ret == -EPERM ? " (CAP_NET_ADMIN is needed)" : "");
 		return ret;
 	}
+	if (port->args.uring != 0)
+		uring_open(port);
 	if (sl_tap_get_mtu(&port->tap, &mtu) == 0)
 		port->data->mtu = mtu;
 	port->bridge_max = port->data->mtu + 18u;
@@ -367,4 +380,5 @@ RTE_PMD_REGISTER_PARAM_STRING(net_tapvu, "path=<socket> "
 					 "taps=<1-32> "
 					 "tap=<name> "
 					 "client=<0|1> "
-					 "frag=<lock|lcore|page>");
+					 "frag=<lock|lcore|page> "
+					 "uring=<0|1>");

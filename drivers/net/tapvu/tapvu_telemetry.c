@@ -139,8 +139,10 @@ add_settings(struct rte_tel_data *d, const struct tapvu_port *port)
 	sl_tel_dict_u64(d, "queues", port->args.queues);
 	sl_tel_dict_u64(d, "taps", port->args.taps);
 	rte_tel_data_add_dict_string(d, "frag", modes[port->args.frag]);
-	if (port->tap.queues > 0)
+	if (port->tap.queues > 0) {
 		rte_tel_data_add_dict_string(d, "tap", port->tap.name);
+		sl_tel_dict_u64(d, "uring", port->tap.from[0] != NULL);
+	}
 	rte_tel_data_add_dict_int(d, "started", sl_load_relaxed(&port->started));
 	rte_tel_data_add_dict_int(d, "link", port->data->dev_link.link_status);
 }

@@ -16,6 +16,9 @@
  *
  *     virtqueue (peer sends)    --pop--> header copied, frame in place --writev--> tap queue
  *     virtqueue (peer receives) <--push-- header filled in <--readv, into the peer's buffers--
+ *
+ * With io_uring the frames of a burst go in one system call; without it, or where it does not pay,
+ * each in one of its own. What becomes of a frame is the same.
  */
 
 #include "sl_tapq.h"
@@ -25,12 +28,16 @@ SL_BEGIN_DECLS
 #define SL_TAP_QUEUES_MAX 64u
 #define SL_TAP_NAME_MAX 16u
 
+struct sl_tap_uring;
+
 struct sl_tap {
 	char name[SL_TAP_NAME_MAX];
 	uint16_t queues;
 	int fd[SL_TAP_QUEUES_MAX]; /* -1: closed */
 	int control;		   /* socket for interface requests */
 	uint32_t offloads;	   /* enum sl_tapq_vnet_accept that the kernel may send us */
+	/* A queue's io_urings, one a direction, so that neither waits for the other. NULL: none. */
+	struct sl_tap_uring *from[SL_TAP_QUEUES_MAX], *to[SL_TAP_QUEUES_MAX];
 };
 
 /**
@@ -45,7 +52,17 @@ struct sl_tap {
  */
 int sl_tap_open(struct sl_tap *t, const char *name, uint16_t queues) SL_MUST_CHECK;
 
-/** Close it. Idempotent. Caller: control path. */
+/**
+ * Let the bridge move bursts through io_uring, two for each queue. Each holds one descriptor more.
+ *
+ * @return         0; -errno when the kernel has none to give (-ENOSYS, -EPERM where it is switched
+ *                 off, -ENOMEM, -EMFILE), or -EOPNOTSUPP when it cannot promise for taps that no
+ *                 request waits. Then all goes on with plain calls.
+ * Caller: control path, once, before the bridge is used.
+ */
+int sl_tap_uring_open(struct sl_tap *t) SL_MUST_CHECK;
+
+/** Close it, io_urings included: the name is free on return. Idempotent. Caller: control path. */
 void sl_tap_close(struct sl_tap *t);
 
 /**
@@ -83,27 +100,31 @@ struct sl_tap_stats {
 };
 
 /**
- * Move frames from the peer to the kernel.
+ * Move frames from the peer to the kernel, in order.
  *
- * @param fd       one queue of the tap
+ * @param queue    of the tap
  * @param n        frames at most
  * @param call     set to true if the peer wants to be told
  * @return         chains consumed
- * Caller: the holder of the ring; one system call per frame, none of which blocks.
+ * Caller: the holder of the ring; never blocks. Two that meet at one queue's io_uring do not wait
+ * for each other: the second one makes plain calls. Counts: a frame that the kernel has no room for
+ * stays in the ring, unless one behind it went already (the kernel short of memory for a moment):
+ * that is `failed`.
  */
-uint16_t sl_tap_from_ring(
-	int fd, const struct sl_tapq_ring *r, uint16_t n, struct sl_tap_stats *stats, bool *call);
+uint16_t sl_tap_from_ring(struct sl_tap *t, uint16_t queue, const struct sl_tapq_ring *r,
+	uint16_t n, struct sl_tap_stats *stats, bool *call);
 
 /**
- * Move frames from the kernel to the peer.
+ * Move frames from the kernel to the peer, in order.
  *
  * @param frame_max   longest frame to expect; a frame is asked for only when that much room is
  * there
  * @return            frames moved
- * Caller: the holder of the ring; one system call per frame, none of which blocks.
+ * Caller, Counts: as sl_tap_from_ring. A frame longer than expected that also fills a buffer to the
+ * last byte may count as `too_big`.
  */
-uint16_t sl_tap_to_ring(int fd, const struct sl_tapq_ring *r, uint16_t n, uint32_t frame_max,
-	struct sl_tap_stats *stats, bool *call);
+uint16_t sl_tap_to_ring(struct sl_tap *t, uint16_t queue, const struct sl_tapq_ring *r, uint16_t n,
+	uint32_t frame_max, struct sl_tap_stats *stats, bool *call);
 
 SL_END_DECLS
 

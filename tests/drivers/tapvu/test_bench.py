@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 
-SIDES = {'receive': ('net_vhost', 'lock', 'lcore', 'page'), 'to-kernel': ('net_tap', 'bridge')}
+SIDES = {'receive': ('net_vhost', 'lock', 'lcore', 'page'), 'to-kernel': ('net_tap', 'bridge', 'bridge-calls')}
 
 
 def run(*args):

@@ -260,10 +260,24 @@ def both_at_once(seconds):
           'every byte as it was sent')
 
 
-def bridge(plugin, options, seconds=0):
-    path = socket_path()
-    back = backend(plugin, path, ',tap=st0')
+def read_number(path):
     try:
+        with open(path, encoding='ascii') as f:
+            return int(f.read())
+    except FileNotFoundError:  # older kernels cannot switch it off
+        return 0
+
+
+def urings(process):
+    folder = f'/proc/{process.pid}/fd'
+    return sum('io_uring' in os.readlink(f'{folder}/{fd}') for fd in os.listdir(folder))
+
+
+def bridge(plugin, options, seconds=0, calls=''):
+    path = socket_path()
+    back = backend(plugin, path, f',tap=st0{calls}')
+    try:
+        assert urings(back.process) == (0 if calls or not URING else 2)
         front = frontend(path, options)
         try:
             address(A, 'st0', '198.18.7.1/24')
@@ -414,6 +428,8 @@ def case(name, function, *args):
         print(f'FAIL {name}: {error!r}', flush=True)
 
 
+# As the kernel has it for everybody, or for root alone.
+URING = read_number('/proc/sys/kernel/io_uring_disabled') < 2
 ONLY = os.environ.get('TAPVU_CASE', '')  # part of a case's name: run that one alone
 
 
@@ -434,7 +450,8 @@ def main():
         case(f'ping, TCP and UDP over a split ring, {seconds} s of TCP both ways at once', bridge, plugin,
              'packed_vq=0', seconds)
         case('ping, TCP and UDP over a packed ring', bridge, plugin, 'packed_vq=1')
-        case('ping, TCP and UDP without merged buffers', bridge, plugin, 'mrg_rxbuf=0,in_order=0')
+        case('ping, TCP and UDP without merged buffers, plain calls', bridge, plugin,
+             'mrg_rxbuf=0,in_order=0', 0, ',uring=0')
         case(f'{kills} frontends killed under traffic', killed_frontends, plugin, kills)
         case('telemetry', seen_by_telemetry, plugin)
         case('backends killed under a running frontend', restarted_backend, plugin, 3)
