@@ -57,6 +57,8 @@
  *
  *     * yes in SL_FRAG_LOCK, where the worker index says whose cache
  *       chunks are likely to be in, and most counters are common.
+ *
+ * Stability: experimental (doc/api.md).
  */
 
 #include <rte_mbuf_core.h>

@@ -22,6 +22,8 @@
  *   PR2  server's last look         -> client, with AVAILABLE (the client may write again)
  *   PR3  server's bytes and header  -> client, with USER (V3: on the block)
  *   PR4  client's last look         -> server, with KERNEL (the server may write again)
+ *
+ * Stability: stable (doc/api.md).
  */
 
 #include <linux/if_packet.h>

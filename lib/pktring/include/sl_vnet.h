@@ -13,6 +13,8 @@
  * Both the header and the packet's front are given as private copies: checking in memory that the
  * sender can still change is worth nothing. Host byte order in the header, as packet sockets have
  * it.
+ *
+ * Stability: experimental (doc/api.md).
  */
 
 #include "sl_base.h"

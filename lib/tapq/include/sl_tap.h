@@ -16,6 +16,8 @@
  *
  *     virtqueue (peer sends)    --pop--> header copied, frame in place --writev--> tap queue
  *     virtqueue (peer receives) <--push-- header filled in <--readv, into the peer's buffers--
+ *
+ * Stability: experimental (doc/api.md).
  */
 
 #include "sl_tapq.h"

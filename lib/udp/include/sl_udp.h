@@ -23,6 +23,8 @@
  * One reader at a time: a receive call that finds another thread inside one returns at once,
  * -EAGAIN with MSG_DONTWAIT (the other thread has, or waits for, whatever there is) and -EBUSY
  * without.
+ *
+ * Stability: stable (doc/api.md).
  */
 
 #include <sys/socket.h>

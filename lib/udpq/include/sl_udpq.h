@@ -47,6 +47,8 @@
  *
  * Several readers are not supported: entering peek, release or wait while another thread is inside
  * one of them fails an assertion in debug builds. lib/udp admits one reader at a time.
+ *
+ * Stability: stable (doc/api.md).
  */
 
 #include "sl_base.h"
