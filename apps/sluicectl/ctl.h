@@ -37,6 +37,25 @@ extern bool ctl_json;
 void ctl_fail(const char *code, const char *format, ...)
 	__attribute__((noreturn, format(printf, 2, 3)));
 
+/** A command. */
+struct ctl_command {
+	const char *name;
+	const char *args; /**< as --help shows them: "FILE", "NAME [--wait]"; "" for none */
+	const char *help;
+	/**
+	 * Do it. getopt_long may be used on argc and argv after optind is set to 0.
+	 *
+	 * @param fd     connected to the daemon
+	 * @param argv   the command's name and what follows it
+	 * @return       exit status
+	 */
+	int (*run)(int fd, int argc, char **argv);
+};
+
+/** Groups of commands, each a file cmd_GROUP.c; the last one has no name. */
+extern const struct ctl_command ctl_show_commands[];
+extern const struct ctl_command ctl_daemon_commands[];
+
 /* ---- link.c ---- */
 
 /** Path of the socket of a daemon of that name ("" for none). */
@@ -53,13 +72,31 @@ int ctl_connect(const char *path);
  */
 json_t *ctl_ask(int fd, const char *endpoint, const char *param);
 
-/* ---- table.c ---- */
+/* ---- cmd_show.c ---- */
 
 struct ctl_column {
 	const char *title;
 	const char *key;
 	bool right; /**< numbers */
 };
+
+/** Print a value as JSON, on one line. */
+void ctl_print(const json_t *value);
+
+/**
+ * Ask for a list of names, and for what belongs to each.
+ *
+ * @param list   endpoint that is answered by an array of names
+ * @param one    endpoint that takes such a name, and is answered by an object
+ * @return       array of the objects, to be released by the caller; one that has gone in between is
+ * left out
+ */
+json_t *ctl_collect(int fd, const char *list, const char *one);
+
+/** The same, printed as a table, or as JSON. Returns the exit status. */
+int ctl_print_list(int fd, const char *list, const char *one, const struct ctl_column *columns);
+
+/* ---- table.c ---- */
 
 /** A table of an array of objects; columns end with one without title. */
 void ctl_table(const json_t *rows, const struct ctl_column *columns);

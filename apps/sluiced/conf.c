@@ -67,7 +67,7 @@ static void
 take_keys(struct conf_at *at, const struct conf_key *keys, uint32_t line,
 	const struct rte_cfgfile_entry *entries, const uint32_t *key_line, uint32_t n)
 {
-	char names[MISTAKE_LEN / 2];
+	char names[MISTAKE_LEN * 3 / 4];
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct conf_key *key = find_key(keys, entries[i].name);
@@ -100,82 +100,77 @@ take_keys(struct conf_at *at, const struct conf_key *keys, uint32_t line,
 	}
 }
 
-/* The name in "port NAME", or NULL with the mistake told. */
-static const char *
-name_of(struct conf_at *at, const char *section, size_t skip, uint32_t line)
-{
-	const char *name = section + skip;
+const struct conf_section conf_sections[] = {
+	{"sluiced", false, conf_sluiced_keys, NULL},
+	{"port", true, conf_port_keys, conf_port_begin},
+	{"service", true, conf_service_keys, conf_service_begin},
+	{"backend", true, conf_backend_keys, conf_backend_begin},
+	{NULL, false, NULL, NULL},
+};
 
-	while (*name == ' ' || *name == '\t')
-		name++;
-	if (conf_name_good(name))
-		return name;
-	mistake(at->m, line,
-		"[%s]: \"%s\" is no name; it has 1 to %d letters, digits, \"-\", \"_\" or \".\".",
-		section, name, CONF_NAME_LEN - 1);
-	return NULL;
+void
+conf_too_many(struct conf_at *at, unsigned int max, const char *what)
+{
+	mistake(at->m, at->line, "[%s]: more than %u %s; leave some out.", at->section, max, what);
 }
 
-static const struct conf_key *
-begin_port(struct conf_at *at, const char *section, uint32_t line)
-{
-	struct conf *conf = at->conf;
-	const char *name = name_of(at, section, 4, line);
-
-	if (name == NULL)
-		return NULL;
-	if (conf->nports == CONF_PORTS_MAX) {
-		mistake(at->m, line, "[%s]: more than %d ports; leave some out.", section,
-			CONF_PORTS_MAX);
-		return NULL;
-	}
-	at->port = &conf->port[conf->nports++];
-	at->port->line = line;
-	snprintf(at->port->name, sizeof(at->port->name), "%s", name);
-	return conf_port_keys;
-}
-
-static const struct conf_key *
-begin_service(struct conf_at *at, const char *section, uint32_t line)
-{
-	struct conf *conf = at->conf;
-	const char *name = name_of(at, section, 7, line);
-
-	if (name == NULL)
-		return NULL;
-	if (conf->nservices == CONF_SERVICES_MAX) {
-		mistake(at->m, line, "[%s]: more than %d services; leave some out.", section,
-			CONF_SERVICES_MAX);
-		return NULL;
-	}
-	at->service = &conf->service[conf->nservices++];
-	at->service->line = line;
-	snprintf(at->service->name, sizeof(at->service->name), "%s", name);
-	return conf_service_keys;
-}
-
+/* Does a section's name begin with that word? Then *name is what follows it. */
 static bool
-begins_with(const char *section, const char *word)
+is_section(const struct conf_section *s, const char *section, const char **name)
 {
-	size_t len = strlen(word);
+	size_t len = strlen(s->word);
 
-	return strncmp(section, word, len) == 0 && (section[len] == ' ' || section[len] == '\t');
+	if (strncmp(section, s->word, len) != 0)
+		return false;
+	*name = section + len + strspn(section + len, " \t");
+	return s->named ? *name != section + len : section[len] == '\0';
 }
 
-/* Which keys a section has; NULL, with the mistake told, if it is not known. */
-static const struct conf_key *
-begin_section(struct conf_at *at, const char *section, uint32_t line)
+/* "[a], [b NAME] and [c NAME]" */
+static void
+section_names(char *text, size_t size)
 {
-	if (strcmp(section, "sluiced") == 0)
-		return conf_sluiced_keys;
-	if (begins_with(section, "port"))
-		return begin_port(at, section, line);
-	if (begins_with(section, "service"))
-		return begin_service(at, section, line);
-	mistake(at->m, line,
-		"[%s]: no such section here; there are [sluiced], [port NAME] and [service NAME].",
-		section);
-	return NULL;
+	const struct conf_section *s = conf_sections;
+	size_t at = 0;
+
+	for (; s->word != NULL && at < size; s++)
+		at += (size_t)snprintf(text + at, size - at, "[%s%s]%s", s->word,
+			s->named ? " NAME" : "",
+			s[1].word == NULL   ? ""
+			: s[2].word == NULL ? " and "
+					    : ", ");
+}
+
+/* Which kind a section is of, with at->item for its keys; NULL, with the mistake told, if it cannot
+ * be taken. */
+static const struct conf_section *
+begin_section(struct conf_at *at)
+{
+	const struct conf_section *s = conf_sections;
+	char names[MISTAKE_LEN / 2];
+	const char *name = "";
+
+	while (s->word != NULL && !is_section(s, at->section, &name))
+		s++;
+	if (s->word == NULL) {
+		section_names(names, sizeof(names));
+		mistake(at->m, at->line, "[%s]: no such section here; there are %s.", at->section,
+			names);
+		return NULL;
+	}
+	if (s->named && !conf_name_good(name)) {
+		mistake(at->m, at->line,
+			"[%s]: \"%s\" is no name; it has 1 to %d letters, digits, \"-\", \"_\" or "
+			"\".\".",
+			at->section, name, CONF_NAME_LEN - 1);
+		return NULL;
+	}
+	if (s->begin != NULL) {
+		at->item = s->begin(at, name);
+		if (at->item == NULL)
+			return NULL;
+	}
+	return s;
 }
 
 /* Two sections whose names differ in blanks alone are the same. */
@@ -199,8 +194,8 @@ take_sections(struct rte_cfgfile *file, const struct lines *l, struct conf *conf
 
 	for (uint32_t i = 0; i < l->nsections; i++) {
 		const struct lines_section *s = &l->section[i];
-		struct conf_at at = {.conf = conf, .m = m, .section = names[i]};
-		const struct conf_key *keys = NULL;
+		struct conf_at at = {.conf = conf, .m = m, .section = names[i], .line = s->line};
+		const struct conf_section *kind = NULL;
 		uint32_t before = 0;
 		int n = rte_cfgfile_section_entries_by_index(
 			file, (int)i, names[i], entries, LINES_KEYS_MAX);
@@ -218,11 +213,11 @@ take_sections(struct rte_cfgfile *file, const struct lines *l, struct conf *conf
 			mistake(m, s->line, "[%s]: line %u has this section already; keep one.",
 				names[i], l->section[before].line);
 		else
-			keys = begin_section(&at, names[i], s->line);
-		if (keys == conf_sluiced_keys)
-			*has_sluiced = true;
-		if (keys != NULL)
-			take_keys(&at, keys, s->line, entries, &l->key_line[s->first], s->keys);
+			kind = begin_section(&at);
+		if (kind == NULL)
+			continue;
+		*has_sluiced |= kind->keys == conf_sluiced_keys;
+		take_keys(&at, kind->keys, s->line, entries, &l->key_line[s->first], s->keys);
 	}
 }
 

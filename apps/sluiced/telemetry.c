@@ -16,25 +16,31 @@
 
 #include <rte_ethdev.h>
 #include <rte_ether.h>
-#include <rte_telemetry.h>
-
-#include "daemon.h"
+#include "telemetry.h"
 
 /* Telemetry calls back without an argument of ours. */
 static struct daemon *the_daemon;
 
-static bool
-enter(struct daemon *d)
+struct daemon *
+telemetry_enter(void)
 {
+	struct daemon *d = the_daemon;
+
 	pthread_mutex_lock(&d->lock);
 	if (d->state == DAEMON_RUNNING)
-		return true;
+		return d;
 	pthread_mutex_unlock(&d->lock);
-	return false;
+	return NULL;
 }
 
-static void
-add_text(struct rte_tel_data *t, const char *name, const char *text)
+void
+telemetry_leave(struct daemon *d)
+{
+	pthread_mutex_unlock(&d->lock);
+}
+
+void
+telemetry_text(struct rte_tel_data *t, const char *name, const char *text)
 {
 	char fits[RTE_TEL_MAX_STRING_LEN];
 
@@ -42,54 +48,64 @@ add_text(struct rte_tel_data *t, const char *name, const char *text)
 	rte_tel_data_add_dict_string(t, name, fits);
 }
 
-static void
-add(struct rte_tel_data *t, const char *name, uint64_t n)
+void
+telemetry_u64(struct rte_tel_data *t, const char *name, uint64_t n)
 {
 	rte_tel_data_add_dict_u64(t, name, n);
+}
+
+bool
+telemetry_add(const struct telemetry_endpoint *endpoints, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (rte_telemetry_register_cmd(
+			    endpoints[i].cmd, endpoints[i].call, endpoints[i].help) != 0)
+			return false;
+	return true;
 }
 
 static int
 on_info(const char *cmd, const char *param, struct rte_tel_data *t)
 {
-	struct daemon *d = the_daemon;
+	struct daemon *d = telemetry_enter();
 	struct timespec now;
 
 	(void)cmd;
 	(void)param;
-	if (!enter(d))
+	if (d == NULL)
 		return -EAGAIN;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	rte_tel_data_start_dict(t);
-	add(t, "protocol", DAEMON_PROTOCOL);
-	add_text(t, "version", DAEMON_VERSION);
-	add(t, "pid", (uint64_t)getpid());
-	add_text(t, "config", d->path);
-	add(t, "uptime_s", (uint64_t)now.tv_sec - d->started_s);
-	add(t, "reloads", d->reloads);
-	add(t, "reloads_refused", d->refused);
-	add(t, "lcores", d->nworkers);
-	add(t, "ports", d->conf.nports);
-	add(t, "services", d->table != NULL ? d->table->n : 0);
-	add_text(t, "hugepages", daemon_hugepages(&d->conf) ? "yes" : "no");
-	add_text(t, "idle", d->conf.idle == CONF_IDLE_BACKOFF ? "backoff" : "poll");
-	add_text(t, "log", conf_log_name(d->conf.log_level));
-	pthread_mutex_unlock(&d->lock);
+	telemetry_u64(t, "protocol", DAEMON_PROTOCOL);
+	telemetry_text(t, "version", DAEMON_VERSION);
+	telemetry_u64(t, "pid", (uint64_t)getpid());
+	telemetry_text(t, "config", d->path);
+	telemetry_u64(t, "uptime_s", (uint64_t)now.tv_sec - d->started_s);
+	telemetry_u64(t, "reloads", d->reloads);
+	telemetry_u64(t, "reloads_refused", d->refused);
+	telemetry_u64(t, "lcores", d->nworkers);
+	telemetry_u64(t, "ports", d->conf.nports);
+	telemetry_u64(t, "services", d->table != NULL ? d->table->n : 0);
+	telemetry_text(t, "hugepages", daemon_hugepages(&d->conf) ? "yes" : "no");
+	telemetry_text(t, "idle", d->conf.idle == CONF_IDLE_BACKOFF ? "backoff" : "poll");
+	telemetry_text(t, "log", conf_log_name(d->conf.log_level));
+	telemetry_leave(d);
 	return 0;
 }
 
 static int
 on_ports(const char *cmd, const char *param, struct rte_tel_data *t)
 {
-	struct daemon *d = the_daemon;
+	struct daemon *d = telemetry_enter();
 
 	(void)cmd;
 	(void)param;
-	if (!enter(d))
+	if (d == NULL)
 		return -EAGAIN;
 	rte_tel_data_start_array(t, RTE_TEL_STRING_VAL);
 	for (uint16_t i = 0; i < d->conf.nports; i++)
 		rte_tel_data_add_array_string(t, d->conf.port[i].name);
-	pthread_mutex_unlock(&d->lock);
+	telemetry_leave(d);
 	return 0;
 }
 
@@ -109,25 +125,25 @@ port_dict(const struct daemon *d, uint16_t i, struct rte_tel_data *t)
 	(void)rte_eth_macaddr_get(d->port_id[i], &mac);
 	(void)rte_eth_dev_get_mtu(d->port_id[i], &mtu);
 	rte_tel_data_start_dict(t);
-	add_text(t, "name", p->name);
-	add_text(t, "device", p->device);
-	add_text(t, "interface", p->iface);
+	telemetry_text(t, "name", p->name);
+	telemetry_text(t, "device", p->device);
+	telemetry_text(t, "interface", p->iface);
 	rte_ether_format_addr(text, sizeof(text), &mac);
-	add_text(t, "mac", text);
-	add_text(t, "link", link.link_status == RTE_ETH_LINK_UP ? "up" : "down");
-	add(t, "mtu", mtu);
-	add(t, "vlan", p->vlan);
-	add(t, "rx_queues", p->queues);
-	add(t, "tx_queues", conf_tx_queues(&d->conf, p));
-	add(t, "ring", conf_ring(p));
-	add(t, "rx_packets", s.ipackets);
-	add(t, "rx_bytes", s.ibytes);
-	add(t, "rx_missed", s.imissed);
-	add(t, "rx_errors", s.ierrors);
-	add(t, "rx_no_mbuf", s.rx_nombuf);
-	add(t, "tx_packets", s.opackets);
-	add(t, "tx_bytes", s.obytes);
-	add(t, "tx_errors", s.oerrors);
+	telemetry_text(t, "mac", text);
+	telemetry_text(t, "link", link.link_status == RTE_ETH_LINK_UP ? "up" : "down");
+	telemetry_u64(t, "mtu", mtu);
+	telemetry_u64(t, "vlan", p->vlan);
+	telemetry_u64(t, "rx_queues", p->queues);
+	telemetry_u64(t, "tx_queues", conf_tx_queues(&d->conf, p));
+	telemetry_u64(t, "ring", conf_ring(p));
+	telemetry_u64(t, "rx_packets", s.ipackets);
+	telemetry_u64(t, "rx_bytes", s.ibytes);
+	telemetry_u64(t, "rx_missed", s.imissed);
+	telemetry_u64(t, "rx_errors", s.ierrors);
+	telemetry_u64(t, "rx_no_mbuf", s.rx_nombuf);
+	telemetry_u64(t, "tx_packets", s.opackets);
+	telemetry_u64(t, "tx_bytes", s.obytes);
+	telemetry_u64(t, "tx_errors", s.oerrors);
 	if (addrs == NULL)
 		return;
 	rte_tel_data_start_array(addrs, RTE_TEL_STRING_VAL);
@@ -143,13 +159,14 @@ port_dict(const struct daemon *d, uint16_t i, struct rte_tel_data *t)
 static int
 on_port(const char *cmd, const char *param, struct rte_tel_data *t)
 {
-	struct daemon *d = the_daemon;
+	struct daemon *d;
 	int ret = -ENOENT;
 
 	(void)cmd;
 	if (param == NULL)
 		return -EINVAL;
-	if (!enter(d))
+	d = telemetry_enter();
+	if (d == NULL)
 		return -EAGAIN;
 	for (uint16_t i = 0; i < d->conf.nports && ret != 0; i++) {
 		if (strcmp(d->conf.port[i].name, param) != 0)
@@ -157,23 +174,23 @@ on_port(const char *cmd, const char *param, struct rte_tel_data *t)
 		port_dict(d, i, t);
 		ret = 0;
 	}
-	pthread_mutex_unlock(&d->lock);
+	telemetry_leave(d);
 	return ret;
 }
 
 static int
 on_services(const char *cmd, const char *param, struct rte_tel_data *t)
 {
-	struct daemon *d = the_daemon;
+	struct daemon *d = telemetry_enter();
 
 	(void)cmd;
 	(void)param;
-	if (!enter(d))
+	if (d == NULL)
 		return -EAGAIN;
 	rte_tel_data_start_array(t, RTE_TEL_STRING_VAL);
 	for (uint16_t i = 0; i < d->table->n; i++)
 		rte_tel_data_add_array_string(t, d->table->service[i]->conf.name);
-	pthread_mutex_unlock(&d->lock);
+	telemetry_leave(d);
 	return 0;
 }
 
@@ -192,37 +209,38 @@ service_dict(const struct daemon *d, const struct service *s, struct rte_tel_dat
 	if (s->conf.has_address)
 		sl_addr_format(&s->conf.address, text, sizeof(text));
 	rte_tel_data_start_dict(t);
-	add_text(t, "name", s->conf.name);
-	add_text(t, "kind", conf_kind_name(s->conf.kind));
-	add(t, "udp_port", s->conf.udp_port);
-	add_text(t, "address", text);
-	add_text(t, "port", s->conf.port[0] != '\0' ? s->conf.port : "any");
-	add(t, "lcore", d->worker[s->worker].cpu);
-	add(t, "sockets", s->nsocks);
-	add(t, "rcvbuf", s->conf.rcvbuf);
-	add(t, "received", sums.handed);
-	add(t, "bytes", bytes);
-	add(t, "held", sums.held);
-	add(t, "udp_rcvbuf", sums.rcvbuf);
-	add(t, "udp_slots", sums.slots);
+	telemetry_text(t, "name", s->conf.name);
+	telemetry_text(t, "kind", conf_kind_name(s->conf.kind));
+	telemetry_u64(t, "udp_port", s->conf.udp_port);
+	telemetry_text(t, "address", text);
+	telemetry_text(t, "port", s->conf.port[0] != '\0' ? s->conf.port : "any");
+	telemetry_u64(t, "lcore", d->worker[s->worker].cpu);
+	telemetry_u64(t, "sockets", s->nsocks);
+	telemetry_u64(t, "rcvbuf", s->conf.rcvbuf);
+	telemetry_u64(t, "received", sums.handed);
+	telemetry_u64(t, "bytes", bytes);
+	telemetry_u64(t, "held", sums.held);
+	telemetry_u64(t, "udp_rcvbuf", sums.rcvbuf);
+	telemetry_u64(t, "udp_slots", sums.slots);
 	if (outcomes == NULL)
 		return;
 	rte_tel_data_start_dict(outcomes);
 	for (int i = 0; i < SERVICE_OUTCOMES; i++)
-		add(outcomes, service_outcome_info[i].name, outcome[i]);
+		telemetry_u64(outcomes, service_outcome_info[i].name, outcome[i]);
 	rte_tel_data_add_dict_container(t, "outcomes", outcomes, 0);
 }
 
 static int
 on_service(const char *cmd, const char *param, struct rte_tel_data *t)
 {
-	struct daemon *d = the_daemon;
+	struct daemon *d;
 	int ret = -ENOENT;
 
 	(void)cmd;
 	if (param == NULL)
 		return -EINVAL;
-	if (!enter(d))
+	d = telemetry_enter();
+	if (d == NULL)
 		return -EAGAIN;
 	for (uint16_t i = 0; i < d->table->n && ret != 0; i++) {
 		if (strcmp(d->table->service[i]->conf.name, param) != 0)
@@ -230,19 +248,19 @@ on_service(const char *cmd, const char *param, struct rte_tel_data *t)
 		service_dict(d, d->table->service[i], t);
 		ret = 0;
 	}
-	pthread_mutex_unlock(&d->lock);
+	telemetry_leave(d);
 	return ret;
 }
 
 static int
 on_sockets(const char *cmd, const char *param, struct rte_tel_data *t)
 {
-	struct daemon *d = the_daemon;
+	struct daemon *d = telemetry_enter();
 	char text[CONF_NAME_LEN + 8];
 
 	(void)cmd;
 	(void)param;
-	if (!enter(d))
+	if (d == NULL)
 		return -EAGAIN;
 	rte_tel_data_start_array(t, RTE_TEL_STRING_VAL);
 	for (uint16_t i = 0; i < d->table->n; i++) {
@@ -253,7 +271,7 @@ on_sockets(const char *cmd, const char *param, struct rte_tel_data *t)
 			rte_tel_data_add_array_string(t, text);
 		}
 	}
-	pthread_mutex_unlock(&d->lock);
+	telemetry_leave(d);
 	return 0;
 }
 
@@ -265,31 +283,32 @@ socket_dict(const struct daemon *d, const struct service *s, uint16_t k, struct 
 
 	sl_udp_sock_stats(s->sock[k], &st);
 	rte_tel_data_start_dict(t);
-	add_text(t, "service", s->conf.name);
-	add_text(t, "address",
+	telemetry_text(t, "service", s->conf.name);
+	telemetry_text(t, "address",
 		sl_addr_is_any(&s->bound[k]) ? "any"
 					     : sl_addr_format(&s->bound[k], text, sizeof(text)));
-	add(t, "udp_port", s->conf.udp_port);
-	add(t, "lcore", d->worker[s->worker].cpu);
-	add(t, "queued", st.queue.appended);
-	add(t, "received", st.datagrams);
-	add(t, "held", st.queue.appended - st.queue.released);
-	add(t, "held_bytes", st.queue.rmem);
-	add(t, "udp_rcvbuf", st.queue.drops[SL_UDPQ_DROP_RCVBUF]);
-	add(t, "udp_slots", st.queue.drops[SL_UDPQ_DROP_SLOTS]);
+	telemetry_u64(t, "udp_port", s->conf.udp_port);
+	telemetry_u64(t, "lcore", d->worker[s->worker].cpu);
+	telemetry_u64(t, "queued", st.queue.appended);
+	telemetry_u64(t, "received", st.datagrams);
+	telemetry_u64(t, "held", st.queue.appended - st.queue.released);
+	telemetry_u64(t, "held_bytes", st.queue.rmem);
+	telemetry_u64(t, "udp_rcvbuf", st.queue.drops[SL_UDPQ_DROP_RCVBUF]);
+	telemetry_u64(t, "udp_slots", st.queue.drops[SL_UDPQ_DROP_SLOTS]);
 }
 
 static int
 on_socket(const char *cmd, const char *param, struct rte_tel_data *t)
 {
-	struct daemon *d = the_daemon;
+	struct daemon *d;
 	char text[CONF_NAME_LEN + 8];
 	int ret = -ENOENT;
 
 	(void)cmd;
 	if (param == NULL)
 		return -EINVAL;
-	if (!enter(d))
+	d = telemetry_enter();
+	if (d == NULL)
 		return -EAGAIN;
 	for (uint16_t i = 0; i < d->table->n; i++) {
 		const struct service *s = d->table->service[i];
@@ -302,26 +321,26 @@ on_socket(const char *cmd, const char *param, struct rte_tel_data *t)
 			ret = 0;
 		}
 	}
-	pthread_mutex_unlock(&d->lock);
+	telemetry_leave(d);
 	return ret;
 }
 
 static int
 on_lcores(const char *cmd, const char *param, struct rte_tel_data *t)
 {
-	struct daemon *d = the_daemon;
+	struct daemon *d = telemetry_enter();
 	char text[16];
 
 	(void)cmd;
 	(void)param;
-	if (!enter(d))
+	if (d == NULL)
 		return -EAGAIN;
 	rte_tel_data_start_array(t, RTE_TEL_STRING_VAL);
 	for (uint16_t i = 0; i < d->nworkers; i++) {
 		snprintf(text, sizeof(text), "%u", d->worker[i].cpu);
 		rte_tel_data_add_array_string(t, text);
 	}
-	pthread_mutex_unlock(&d->lock);
+	telemetry_leave(d);
 	return 0;
 }
 
@@ -333,28 +352,29 @@ lcore_dict(const struct daemon *d, const struct worker *w, struct rte_tel_data *
 	for (uint16_t i = 0; i < d->conf.nports; i++)
 		received += sl_load_relaxed(&w->received[i]);
 	rte_tel_data_start_dict(t);
-	add(t, "lcore", w->cpu);
-	add(t, "queues", w->npairs);
-	add(t, "received", received);
-	add(t, "turns", sl_load_relaxed(&w->turns));
-	add(t, "busy_turns", sl_load_relaxed(&w->busy_turns));
-	add(t, "sleeps", sl_load_relaxed(&w->sleeps));
-	add(t, "slept_us", sl_load_relaxed(&w->slept_ns) / 1000);
-	add(t, "longest_sleep_us", sl_load_relaxed(&w->longest_ns) / 1000);
-	add(t, "sleep_limit_us", w->sleep_max_ns / 1000);
+	telemetry_u64(t, "lcore", w->cpu);
+	telemetry_u64(t, "queues", w->npairs);
+	telemetry_u64(t, "received", received);
+	telemetry_u64(t, "turns", sl_load_relaxed(&w->turns));
+	telemetry_u64(t, "busy_turns", sl_load_relaxed(&w->busy_turns));
+	telemetry_u64(t, "sleeps", sl_load_relaxed(&w->sleeps));
+	telemetry_u64(t, "slept_us", sl_load_relaxed(&w->slept_ns) / 1000);
+	telemetry_u64(t, "longest_sleep_us", sl_load_relaxed(&w->longest_ns) / 1000);
+	telemetry_u64(t, "sleep_limit_us", w->sleep_max_ns / 1000);
 }
 
 static int
 on_lcore(const char *cmd, const char *param, struct rte_tel_data *t)
 {
-	struct daemon *d = the_daemon;
+	struct daemon *d;
 	int ret = -ENOENT;
 	char text[16];
 
 	(void)cmd;
 	if (param == NULL)
 		return -EINVAL;
-	if (!enter(d))
+	d = telemetry_enter();
+	if (d == NULL)
 		return -EAGAIN;
 	for (uint16_t i = 0; i < d->nworkers && ret != 0; i++) {
 		snprintf(text, sizeof(text), "%u", d->worker[i].cpu);
@@ -363,7 +383,7 @@ on_lcore(const char *cmd, const char *param, struct rte_tel_data *t)
 		lcore_dict(d, &d->worker[i], t);
 		ret = 0;
 	}
-	pthread_mutex_unlock(&d->lock);
+	telemetry_leave(d);
 	return ret;
 }
 
@@ -380,47 +400,47 @@ outcomes_dict(const struct daemon *d, bool drops, struct rte_tel_data *t)
 		const struct sl_outcome_info *info = sl_outcome_info((enum sl_outcome)i);
 
 		if (info->drop || !drops)
-			add(t, info->name, counts[i]);
+			telemetry_u64(t, info->name, counts[i]);
 	}
 	memcpy(outcome, d->gone_outcome, sizeof(outcome));
 	for (uint16_t i = 0; i < d->table->n; i++)
 		service_outcomes(d, d->table->service[i], outcome);
 	for (int i = 0; i < SERVICE_OUTCOMES; i++)
 		if (service_outcome_info[i].drop || !drops)
-			add(t, service_outcome_info[i].name, outcome[i]);
-	add(t, "purged", d->gone.purged);
+			telemetry_u64(t, service_outcome_info[i].name, outcome[i]);
+	telemetry_u64(t, "purged", d->gone.purged);
 	for (uint16_t i = 0; i < d->conf.nports; i++)
 		if (rte_eth_stats_get(d->port_id[i], &s) == 0)
 			missed += s.imissed;
-	add(t, "port_missed", missed);
+	telemetry_u64(t, "port_missed", missed);
 }
 
 static int
 on_drops(const char *cmd, const char *param, struct rte_tel_data *t)
 {
-	struct daemon *d = the_daemon;
+	struct daemon *d = telemetry_enter();
 
 	(void)param;
-	if (!enter(d))
+	if (d == NULL)
 		return -EAGAIN;
 	outcomes_dict(d, strcmp(cmd, "/sluice/drops") == 0, t);
-	pthread_mutex_unlock(&d->lock);
+	telemetry_leave(d);
 	return 0;
 }
 
 static int
 on_audit(const char *cmd, const char *param, struct rte_tel_data *t)
 {
-	struct daemon *d = the_daemon;
+	struct daemon *d = telemetry_enter();
 	struct audit_line lines[AUDIT_LINES_MAX];
 	uint16_t n;
 
 	(void)cmd;
 	(void)param;
-	if (!enter(d))
+	if (d == NULL)
 		return -EAGAIN;
 	n = daemon_audit(d, lines);
-	pthread_mutex_unlock(&d->lock);
+	telemetry_leave(d);
 	/* Arrays cannot have objects in them, and an object's names no blanks. */
 	rte_tel_data_start_dict(t);
 	for (uint16_t i = 0; i < n; i++) {
@@ -431,10 +451,10 @@ on_audit(const char *cmd, const char *param, struct rte_tel_data *t)
 			return -ENOMEM;
 		snprintf(key, sizeof(key), "line_%02u", i);
 		rte_tel_data_start_dict(one);
-		add_text(one, "name", lines[i].name);
-		add(one, "entered", lines[i].entered);
-		add(one, "outcomes", lines[i].outcomes);
-		add(one, "held", lines[i].held);
+		telemetry_text(one, "name", lines[i].name);
+		telemetry_u64(one, "entered", lines[i].entered);
+		telemetry_u64(one, "outcomes", lines[i].outcomes);
+		telemetry_u64(one, "held", lines[i].held);
 		rte_tel_data_add_dict_container(t, key, one, 0);
 	}
 	return 0;
@@ -449,38 +469,34 @@ on_reload(const char *cmd, const char *param, struct rte_tel_data *t)
 	(void)param;
 	daemon_reload(the_daemon, &r);
 	rte_tel_data_start_dict(t);
-	add_text(t, "result", r.applied ? "applied" : "refused");
-	add(t, "added", r.added);
-	add(t, "removed", r.removed);
-	add(t, "changed", r.changed);
-	add(t, "kept", r.kept);
-	add(t, "mistakes", r.mistakes);
+	telemetry_text(t, "result", r.applied ? "applied" : "refused");
+	telemetry_u64(t, "added", r.added);
+	telemetry_u64(t, "removed", r.removed);
+	telemetry_u64(t, "changed", r.changed);
+	telemetry_u64(t, "kept", r.kept);
+	telemetry_u64(t, "mistakes", r.mistakes);
 	return 0;
 }
 
 static int
 on_report(const char *cmd, const char *param, struct rte_tel_data *t)
 {
-	struct daemon *d = the_daemon;
+	struct daemon *d = telemetry_enter();
 	int ret;
 
 	(void)cmd;
 	(void)param;
-	if (!enter(d))
+	if (d == NULL)
 		return -EAGAIN;
 	ret = rte_tel_data_string(t, d->report);
-	pthread_mutex_unlock(&d->lock);
+	telemetry_leave(d);
 	return ret;
 }
 
 bool
 telemetry_open(struct daemon *d)
 {
-	static const struct {
-		const char *cmd;
-		telemetry_cb call;
-		const char *help;
-	} endpoints[] = {
+	static const struct telemetry_endpoint endpoints[] = {
 		{"/sluice/info", on_info,
 			"The daemon: version, configuration, uptime. No parameter"},
 		{"/sluice/ports", on_ports, "Names of ports. No parameter"},
@@ -499,9 +515,5 @@ telemetry_open(struct daemon *d)
 	};
 
 	the_daemon = d;
-	for (size_t i = 0; i < SL_COUNT_OF(endpoints); i++)
-		if (rte_telemetry_register_cmd(
-			    endpoints[i].cmd, endpoints[i].call, endpoints[i].help) != 0)
-			return false;
-	return true;
+	return telemetry_add(endpoints, SL_COUNT_OF(endpoints));
 }

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Sluice developers
+ */
+#ifndef SLUICED_TELEMETRY_H
+#define SLUICED_TELEMETRY_H
+
+/**
+ * @file
+ * What modules that have endpoints below /sluice/ share.
+ *
+ * A module's endpoints are in a file of their own, NAME_telemetry.c, with a function that adds them
+ * by telemetry_add; telemetry_open calls it. Lists are arrays of names; what belongs to a name is
+ * asked for with the name behind a comma, so that no answer outgrows what telemetry sends.
+ */
+
+#include <rte_telemetry.h>
+
+#include "daemon.h"
+
+struct telemetry_endpoint {
+	const char *cmd;
+	telemetry_cb call;
+	const char *help;
+};
+
+/** Register endpoints; false when telemetry does not take them. Caller: main thread, once. */
+bool telemetry_add(const struct telemetry_endpoint *endpoints, size_t n);
+
+/**
+ * An answer begins: the daemon, locked, or NULL when it does not run (then answer -EAGAIN).
+ * Caller: a telemetry thread.
+ */
+struct daemon *telemetry_enter(void);
+
+/** It ends: unlock. */
+void telemetry_leave(struct daemon *d);
+
+/** A name with a text in an object; what is too long for telemetry is cut off. */
+void telemetry_text(struct rte_tel_data *t, const char *name, const char *text);
+
+/** A name with a number. */
+void telemetry_u64(struct rte_tel_data *t, const char *name, uint64_t n);
+
+#endif
