@@ -5,14 +5,17 @@
 
 usage: test_install.py BUILD SOURCE
 """
+import glob
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 
 from package import Install, read, run
 
+BUILD = sys.argv[1]
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
 
 PROGRAM = '''
@@ -110,6 +113,21 @@ def test_static_program(i):
     assert 'libsluice' not in run(['readelf', '-d', source + '.static'])
     wanted = i.pkg_config('--static', '--libs')
     assert '-lnuma' in wanted and any('rte_eal' in word for word in wanted), wanted
+
+
+def test_tapvu_is_not_taken_for_tap(i):
+    """net_tapvu0 is ours also where DPDK's own net_tap was loaded first, as a folder's order may have it."""
+    ours = glob.glob(f'{BUILD}/drivers/librte_net_tapvu.so')
+    if not ours:
+        print('     the drivers are not built: nothing to load')
+        return
+    theirs = glob.glob('/usr/lib/*/dpdk/pmds-*/librte_net_tap.so')[0]
+    prefix = f'inst{os.getpid()}'
+    said = run(['dpdk-testpmd', '--no-huge', '-m', '128', '--no-pci', '--no-shconf', f'--file-prefix={prefix}',
+                '--lcores=0@0,1@0', '-d', theirs, '-d', ours[0], f'--vdev=net_tapvu0,path={i.root}/tapvu', '--',
+                '-i', '--total-num-mbufs=2048'], input='show port info 0\nquit\n')
+    shutil.rmtree(f'/var/run/dpdk/{prefix}', ignore_errors=True)
+    assert 'Driver name: net_tapvu' in said, said
 
 
 def test_client_needs_no_dpdk(i):
