@@ -13,7 +13,7 @@ using namespace std::string_view_literals;
 constexpr std::size_t query_max = 512, growth = 28, header = 12;
 enum : std::uint8_t { noerror, formerr, nxdomain = 3, notimp, refused };
 
-/* As on the wire, names in lower case. One record of a name and type, so that no answer grows beyond `growth`. */
+/* As on the wire, names in lower case. One record of a name and type: no answer grows beyond `growth`. */
 struct record {
 	std::string_view name, type, data;
 };
@@ -28,7 +28,9 @@ inline constexpr record zone[] = {
 inline bool
 same(std::string_view ours, std::string_view theirs)
 {
-	return std::ranges::equal(ours, theirs, {}, {}, [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; });
+	auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; };
+
+	return std::ranges::equal(ours, theirs, {}, {}, lower);
 }
 
 /* Octets of the name that is asked for; 0 for a pointer, or a name that is too long or does not end. */
@@ -77,9 +79,10 @@ answer(std::span<char> m, std::size_t len)
 	if ((m[2] & 0x78) == 0) {
 		const std::size_t size = name_size(query.substr(header));
 		const bool more = query.substr(10, 2) != "\0\0"sv; /* EDNS: neither read nor answered */
+		const bool one = query.substr(4, 6) == "\0\1\0\0\0\0"sv; /* question, no records */
 
 		end += size + 4;
-		if (size == 0 || end > len || (end < len && !more) || query.substr(4, 6) != "\0\1\0\0\0\0"sv) {
+		if (size == 0 || end > len || (end < len && !more) || !one) {
 			code = formerr;
 			end = header;
 		} else if (query.substr(end - 2, 2) != in) {

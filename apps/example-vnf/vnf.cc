@@ -44,8 +44,8 @@ struct stack {
 		sl_inet *i = nullptr;
 		sl_udp *u = nullptr;
 
-		port.pool = udp_conf.pool =
-			rte_pktmbuf_pool_create("packets", 16383, 256, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
+		port.pool = udp_conf.pool = rte_pktmbuf_pool_create(
+			"packets", 16383, 256, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
 		check(port.pool == nullptr ? sl_rte_error() : 0, "packets");
 		start_port(workers, port.pool);
 		conf.workers = workers;
@@ -75,8 +75,8 @@ struct stack {
 		conf.rx_adv_conf.rss_conf.rss_hf = RTE_ETH_RSS_IP & info.flow_type_rss_offloads;
 		check(rte_eth_dev_configure(0, queues, queues, &conf), "port 0, a queue pair for each lcore");
 		for (std::uint16_t q = 0; q < queues; q++) {
-			check(rte_eth_rx_queue_setup(0, q, 1024, SOCKET_ID_ANY, nullptr, pool), "receive queue");
-			check(rte_eth_tx_queue_setup(0, q, 1024, SOCKET_ID_ANY, nullptr), "transmit queue");
+			check(rte_eth_rx_queue_setup(0, q, 1024, SOCKET_ID_ANY, nullptr, pool), "queue");
+			check(rte_eth_tx_queue_setup(0, q, 1024, SOCKET_ID_ANY, nullptr), "queue");
 		}
 		check(rte_eth_dev_start(0), "start of port 0");
 	}
@@ -144,7 +144,7 @@ public:
 			if (iov[i].iov_len > 0)
 				msgs[n++] = msgs[i];
 		}
-		for (int sent = 0, ret; sent < n; sent += ret > 0 ? ret : 1) /* one that cannot leave is passed over */
+		for (int sent = 0, ret; sent < n; sent += ret > 0 ? ret : 1) /* or passes one over */
 			ret = sl_udp_sendmmsg(own.sock, own.w, &msgs[sent], unsigned(n - sent), 0);
 		sl_inet_flush(own.inet, own.w, 0, own.w);
 	}
