@@ -64,11 +64,11 @@ def report(path, line, what):
 
 
 def c_files(*folders):
-    return tracked(*[f'{d}/{p}' for d in folders for p in ('*.c', '*.h')])
+    return tracked(*[f'{d}/{p}' for d in folders for p in ('*.c', '*.h', '*.cc', '*.hh')])
 
 
 def rule_header():
-    for path in tracked('*.c', '*.h', '*.sh', '*.py', '*meson.build', '.ci/run'):
+    for path in tracked('*.c', '*.h', '*.cc', '*.hh', '*.sh', '*.py', '*meson.build', '.ci/run'):
         if re.fullmatch(r'(?:lib|tests)/\w+/meson.build', path):
             continue  # three lines of lists
         if 'SPDX-License-Identifier: BSD-3-Clause' not in '\n'.join(read(path).split('\n')[:3]):
@@ -143,11 +143,11 @@ def rule_size():
 
 
 def rule_lines():
-    for path in tracked('*.c', '*.h', '*.sh', '*.py', '*meson.build', '*.md'):
+    for path in tracked('*.c', '*.h', '*.cc', '*.hh', '*.sh', '*.py', '*meson.build', '*.md'):
         for n, line in enumerate(read(path).split('\n'), 1):
             if line != line.rstrip():
                 report(path, n, 'white space at the end of the line')
-            if path.endswith(('.c', '.h')) and len(line.expandtabs(8)) > LINE_COLUMNS:
+            if path.endswith(('.c', '.h', '.cc', '.hh')) and len(line.expandtabs(8)) > LINE_COLUMNS:
                 report(path, n, f'wider than {LINE_COLUMNS} columns')
 
 

@@ -375,6 +375,27 @@ RTE_INIT(tapvu_telemetry)
 }
 
 RTE_PMD_REGISTER_VDEV(net_tapvu, driver);
+
+RTE_TAILQ_HEAD(driver_list, rte_vdev_driver);
+
+/*
+ * DPDK gives a device to the first driver whose name the device's name begins with, and "net_tapvu0"
+ * begins with "net_tap", too. Which of these plugins is loaded first is the folder's order: so
+ * drivers with such names go behind ours.
+ */
+RTE_INIT(tapvu_before_net_tap)
+{
+	struct rte_vdev_driver *d, *before;
+
+	for (d = TAILQ_PREV(&driver, driver_list, next); d != NULL; d = before) {
+		before = TAILQ_PREV(d, driver_list, next);
+		if (strncmp(driver.driver.name, d->driver.name, strlen(d->driver.name)) != 0)
+			continue;
+		rte_vdev_unregister(d);
+		rte_vdev_register(d);
+	}
+}
+
 RTE_PMD_REGISTER_PARAM_STRING(net_tapvu, "path=<socket> "
 					 "queues=<1-32> "
 					 "taps=<1-32> "

@@ -11,6 +11,8 @@
  *
  * SL_ASSERT stays in release builds and ends the process; it is for control paths. SL_DEBUG_ASSERT
  * is for bursts and costs nothing unless SL_DEBUG is defined (the sanitizer builds define it).
+ *
+ * Stability: stable (doc/api.md).
  */
 
 #include "sl_base.h"

@@ -11,6 +11,8 @@
  * A *cache line* is the unit in which cores pass memory to each other. Two words that different
  * lcores write must not share one, and because processors fetch lines in adjacent pairs, a word
  * that is written often is kept one whole line away from words of other writers (SL_CACHE_GUARD).
+ *
+ * Stability: stable (doc/api.md).
  */
 
 #include <stdbool.h>

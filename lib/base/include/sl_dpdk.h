@@ -8,6 +8,8 @@
  * @file
  * What differs between the DPDK releases that we build on (22.11 to the newest long-term one).
  * Version tests stand here and nowhere else.
+ *
+ * Stability: stable (doc/api.md).
  */
 
 #include <string.h>

@@ -8,6 +8,8 @@
  * @file
  * The one place that reads errno and rte_errno. The rest of the project passes 0 or -errno around,
  * so that no later call can overwrite the cause.
+ *
+ * Stability: stable (doc/api.md).
  */
 
 #include "sl_base.h"

@@ -8,6 +8,8 @@
  * @file
  * Log lines of the libraries, through DPDK's log under the type "sluice" (so that
  * --log-level=sluice:debug works). For rare events on control paths; bursts count, never log.
+ *
+ * Stability: stable (doc/api.md).
  */
 
 #include <rte_log.h>

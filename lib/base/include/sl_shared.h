@@ -15,6 +15,8 @@
  *
  * They are macros because C cannot say "any integer type" otherwise; each evaluates its arguments
  * once.
+ *
+ * Stability: stable (doc/api.md).
  */
 
 #include "sl_base.h"

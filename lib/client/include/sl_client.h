@@ -14,6 +14,8 @@
  *                rx_next, look, rx_done (often)   -> wait (nothing there)
  *
  * A client is used by one thread at a time; its transmit and its receive half may be two threads'.
+ *
+ * Stability: stable (doc/api.md).
  */
 
 #include <linux/if_packet.h>

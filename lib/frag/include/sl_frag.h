@@ -27,11 +27,13 @@
  * cursor is there.
  *
  * Modes, chosen at creation:
- *   SL_FRAG_LOCK    one cursor for all workers; refill, the move of the cursor and the reference
- * are under a lock (a spinlock, or a queued MCS lock); the caller copies outside of it
- *   SL_FRAG_LCORE   a cursor per worker, no lock
- *   SL_FRAG_PAGE    as LCORE, with one slice per chunk, which is then a page: what the other two
- * are measured against
+ *
+ *     SL_FRAG_LOCK    one cursor for all workers; refill, the move of the cursor and the
+ *                     reference are under a lock (a spinlock, or a queued MCS lock); the caller
+ *                     copies outside of it
+ *     SL_FRAG_LCORE   a cursor per worker, no lock
+ *     SL_FRAG_PAGE    as LCORE, with one slice per chunk, which is then a page: what the other
+ *                     two are measured against
  *
  * Where chunks wait, and where a refill looks for them, in this order:
  *
@@ -39,8 +41,8 @@
  *                    and puts them in front of its own list, so that the warmest is used first
  *     [ own list ]   the owner's alone
  *     [ stock    ]   chunks that no worker took yet, or that an owner had too many of; a spinlock
- *     [ others   ]   the home of every other worker: taken whole, so that no idle worker starves
- * one
+ *     [ others   ]   the home of every other worker: taken whole, so that no idle worker
+ *                    starves one
  *
  * When all are empty the carve fails with -ENOBUFS and is counted; it never waits.
  *
@@ -57,6 +59,8 @@
  *
  *     * yes in SL_FRAG_LOCK, where the worker index says whose cache
  *       chunks are likely to be in, and most counters are common.
+ *
+ * Stability: experimental (doc/api.md).
  */
 
 #include <rte_mbuf_core.h>

@@ -11,6 +11,8 @@
  * The mbuf comes from a pool of headers (data room 0 is enough). Freeing it, on any lcore and also
  * after sl_frag_destroy, puts the slice; attaching further mbufs to it adds references to the same
  * count, of which 65535 less the bias (chunk size / 64 + 1) are left for a chunk.
+ *
+ * Stability: experimental (doc/api.md).
  */
 
 #include <rte_mbuf.h>

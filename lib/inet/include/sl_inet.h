@@ -23,6 +23,8 @@
  * Each worker counts outcomes on cache lines of its own, once per burst. Control calls (create,
  * *_add, set_udp, destroy) come from one thread at a time; those that workers must notice publish
  * with release (IN1) or wait for a grace period.
+ *
+ * Stability: stable (doc/api.md).
  */
 
 #include "sl_base.h"

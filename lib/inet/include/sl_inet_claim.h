@@ -39,6 +39,8 @@
  *     sl_inet_claims_destroy(old), owners of it
  *
  * A stack without a set pays one branch a burst for all this.
+ *
+ * Stability: experimental (doc/api.md).
  */
 
 #include "sl_inet.h"

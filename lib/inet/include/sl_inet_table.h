@@ -24,6 +24,8 @@
  *     call           beside add, del     beside itself, other listings     beside workers
  *     *_add, *_del   no (one thread)     yes, they wait for each other      yes
  *     *_foreach      yes, they wait      yes                                yes
+ *
+ * Stability: stable (doc/api.md).
  */
 
 #include "sl_inet.h"

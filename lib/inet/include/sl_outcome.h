@@ -13,6 +13,8 @@
  * A fragment is a packet. While it waits for the others it is *held* (sl_inet_held) and has no outcome
  * yet; of those that make a datagram, the one that completes it ends in the datagram's outcome, and
  * the others in SL_RX_IP_FRAG_MERGED. So, at any time: received = sum of receive outcomes + held.
+ *
+ * Stability: stable (doc/api.md).
  */
 
 #include "sl_base.h"

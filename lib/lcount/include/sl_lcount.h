@@ -32,6 +32,8 @@
  *     take/give(w)   no             yes                  yes                 yes
  *     SHARED         yes            yes                  yes                 yes
  *     sum            yes            yes                  yes                 yes
+ *
+ * Stability: stable (doc/api.md).
  */
 
 #include "sl_assert.h"

@@ -38,6 +38,8 @@
  *     receive                  reserve, commit, tick: any number of threads, a spinlock inside
  *
  *     * from another thread the sum may be anything, see sl_lcount.h.
+ *
+ * Stability: experimental (doc/api.md).
  */
 
 #include "sl_lcount.h"

@@ -12,6 +12,8 @@
  * The external buffer *is* the slot: whoever frees the mbuf last, on whichever lcore, completes the
  * slot. The buffer covers the packet alone, without headroom or tailroom, because what lies around
  * it is the slot's header and somebody else's slot.
+ *
+ * Stability: experimental (doc/api.md).
  */
 
 #include <rte_mbuf.h>

@@ -18,10 +18,13 @@
  *     receive:   KERNEL --server--> USER --client--> KERNEL
  *
  * Ordering, one pair for each change of hands:
- *   PR1  client's bytes and header  -> server, with SEND_REQUEST
- *   PR2  server's last look         -> client, with AVAILABLE (the client may write again)
- *   PR3  server's bytes and header  -> client, with USER (V3: on the block)
- *   PR4  client's last look         -> server, with KERNEL (the server may write again)
+ *
+ *     PR1  client's bytes and header  -> server, with SEND_REQUEST
+ *     PR2  server's last look         -> client, with AVAILABLE (the client may write again)
+ *     PR3  server's bytes and header  -> client, with USER (V3: on the block)
+ *     PR4  client's last look         -> server, with KERNEL (the server may write again)
+ *
+ * Stability: stable (doc/api.md).
  */
 
 #include <linux/if_packet.h>

@@ -25,6 +25,8 @@
  * the other's word, behind a full fence (PR6), and rings if it is set: the client writes the kick
  * eventfd, the server sends a bell message - a client could turn an eventfd that it shares into one
  * that blocks whoever writes it.
+ *
+ * Stability: stable (doc/api.md).
  */
 
 #include <linux/if_packet.h>

@@ -13,6 +13,8 @@
  * Both the header and the packet's front are given as private copies: checking in memory that the
  * sender can still change is worth nothing. Host byte order in the header, as packet sockets have
  * it.
+ *
+ * Stability: experimental (doc/api.md).
  */
 
 #include "sl_base.h"
@@ -71,7 +73,7 @@ struct sl_vnet_cut {
 	struct sl_vnet v;       /**< csum_start and csum_offset name the transport checksum */
 	uint32_t front_len;     /**< bytes of link, network and transport header */
 	uint32_t payload;       /**< bytes behind them */
-	uint32_t segments;      /**< 1.. */
+	uint32_t segments;      /**< at least 1 */
 	uint8_t front[SL_VNET_HEAD];
 };
 

@@ -25,6 +25,8 @@
  * get -EAGAIN with MSG_DONTWAIT), one may receive, and control calls exclude each other inside. No
  * call may run beside sl_psock_close of its socket. Bind, close and ring set-up may wait for a grace
  * period: a worker passes its own index, so that it is not waited for.
+ *
+ * Stability: experimental (doc/api.md).
  */
 
 #include <linux/filter.h>

@@ -19,6 +19,8 @@
  *
  * With io_uring the frames of a burst go in one system call; without it, or where it does not pay,
  * each in one of its own. What becomes of a frame is the same.
+ *
+ * Stability: experimental (doc/api.md).
  */
 
 #include "sl_tapq.h"

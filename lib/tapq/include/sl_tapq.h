@@ -32,6 +32,8 @@
  *     take    yes                                     yes     yes                  yes     no
  *
  *     A ring belongs to one thread at a time, and so does a worker index.
+ *
+ * Stability: experimental (doc/api.md).
  */
 
 #include <rte_mbuf.h>

@@ -11,6 +11,8 @@
  * The header tells that a checksum is still to be computed (*partial*), that it was verified, or
  * that the frame is a large one to be cut into *segments*. It lies in the peer's memory: copy it
  * and the frame first, then call what is here, on the copies.
+ *
+ * Stability: experimental (doc/api.md).
  */
 
 #include <rte_mbuf.h>

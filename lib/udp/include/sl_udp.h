@@ -15,14 +15,17 @@
  *    next receive call returns it; an ICMP error cannot overwrite it, and nothing behind it is lost.
  *
  * Where the datagrams come from:
- *   conf.worker = w           the socket's reader is worker w itself: a receive call that finds the
- *                             queue empty polls w's ports (sl_udp_set_poll) until something comes
- *   conf.worker = NO_WORKER   split: workers receive, some other thread reads; a receive call that
- *                             must wait sleeps on the queue, or polls it if conf.busy is set
+ *
+ *     conf.worker = w           the socket's reader is worker w itself: a receive call that finds the
+ *                               queue empty polls w's ports (sl_udp_set_poll) until something comes
+ *     conf.worker = NO_WORKER   split: workers receive, some other thread reads; a receive call that
+ *                               must wait sleeps on the queue, or polls it if conf.busy is set
  *
  * One reader at a time: a receive call that finds another thread inside one returns at once,
  * -EAGAIN with MSG_DONTWAIT (the other thread has, or waits for, whatever there is) and -EBUSY
  * without.
+ *
+ * Stability: stable (doc/api.md).
  */
 
 #include <sys/socket.h>

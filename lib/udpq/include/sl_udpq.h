@@ -21,10 +21,11 @@
  *       rmem: one word, charged once per appended burst, given back once per released burst
  *
  * Modes, chosen at creation:
- *   SL_UDPQ_LOCAL      producer and reader are one lcore: appends go straight into the private
- *                      queue, nothing is shared, nothing is atomic
- *   SL_UDPQ_SPLIT      one intake per producer, each written by its producer alone
- *   SL_UDPQ_SHARED     one intake, any thread appends, under a spinlock once per burst
+ *
+ *     SL_UDPQ_LOCAL      producer and reader are one lcore: appends go straight into the private
+ *                        queue, nothing is shared, nothing is atomic
+ *     SL_UDPQ_SPLIT      one intake per producer, each written by its producer alone
+ *     SL_UDPQ_SHARED     one intake, any thread appends, under a spinlock once per burst
  *
  * Order: what one producer appends is handed out in the order in which it was appended. Between
  * producers there is no order, so a flow belongs on one producer (RSS does that).
@@ -47,6 +48,8 @@
  *
  * Several readers are not supported: entering peek, release or wait while another thread is inside
  * one of them fails an assertion in debug builds. lib/udp admits one reader at a time.
+ *
+ * Stability: stable (doc/api.md).
  */
 
 #include "sl_base.h"

@@ -7,6 +7,8 @@
 /**
  * @file
  * The mbuf-facing half of the receive queue: what an mbuf weighs and how a burst of them is freed.
+ *
+ * Stability: stable (doc/api.md).
  */
 
 #include <rte_mbuf.h>

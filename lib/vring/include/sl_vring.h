@@ -33,6 +33,8 @@
  * point to stays the peer's: parse from a private copy.
  *
  * Machines are little-endian, as the rings of virtio 1 are.
+ *
+ * Stability: experimental (doc/api.md).
  */
 
 #include "sl_assert.h"
