@@ -104,6 +104,7 @@ const struct conf_section conf_sections[] = {
 	{"sluiced", false, conf_sluiced_keys, NULL},
 	{"port", true, conf_port_keys, conf_port_begin},
 	{"service", true, conf_service_keys, conf_service_begin},
+	{"metrics", false, conf_metrics_keys, conf_metrics_begin},
 	{NULL, false, NULL, NULL},
 };
 

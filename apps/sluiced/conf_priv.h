@@ -49,6 +49,7 @@ extern const struct conf_section conf_sections[];
 
 void *conf_port_begin(struct conf_at *at, const char *name);
 void *conf_service_begin(struct conf_at *at, const char *name);
+void *conf_metrics_begin(struct conf_at *at, const char *name);
 
 /** Tell that there are more sections of a kind than max; what: "ports". */
 void conf_too_many(struct conf_at *at, unsigned int max, const char *what);
@@ -57,6 +58,7 @@ void conf_too_many(struct conf_at *at, unsigned int max, const char *what);
 extern const struct conf_key conf_sluiced_keys[];
 extern const struct conf_key conf_port_keys[];
 extern const struct conf_key conf_service_keys[];
+extern const struct conf_key conf_metrics_keys[];
 
 /** Tell a mistake about a key's value: "[SECTION] KEY = VALUE: " comes before the sentence. */
 void conf_wrong(struct conf_at *at, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -126,6 +126,11 @@ struct worker {
 	uint64_t sleeps;
 	uint64_t slept_ns;
 	uint64_t longest_ns;
+	uint64_t busy_cycles;		   /**< of the TSC: turns that found work */
+	uint64_t idle_cycles;		   /**< turns that found none, and what is between turns */
+	uint64_t sleep_cycles;		   /**< asleep */
+	uint64_t billed;		   /**< the TSC, up to which cycles are counted */
+	uint64_t served;		   /**< datagrams handed to services */
 	uint64_t received[CONF_PORTS_MAX]; /**< packets by port */
 	uint32_t empty;			   /**< turns in a row that found nothing */
 	uint64_t step_ns;

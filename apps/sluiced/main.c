@@ -15,6 +15,7 @@
 
 #include "../common/app.h"
 #include "daemon.h"
+#include "metrics.h"
 #include "notify.h"
 
 /* Duplicate address detection takes a second; see that it has the chance to end. */
@@ -186,10 +187,24 @@ run(struct daemon *d, int fd)
 	}
 }
 
+/* Start to serve counters over HTTP, if the file says so. */
+static struct metrics_server *
+serve_metrics(struct daemon *d)
+{
+	struct metrics_server *s;
+	char why[512];
+
+	if (metrics_serve(d, &s, why, sizeof(why)) == 0)
+		return s;
+	daemon_end(d);
+	app_fail("%s.", why);
+}
+
 int
 main(int argc, char **argv)
 {
 	struct daemon *d = &the_daemon;
+	struct metrics_server *metrics = NULL;
 	struct mistakes *m;
 	bool check;
 	sigset_t set;
@@ -226,6 +241,7 @@ main(int argc, char **argv)
 			daemon_end(d);
 			fail_if_any(m);
 		}
+		metrics = serve_metrics(d);
 		if (!telemetry_open(d))
 			app_note("no endpoints: sluicectl cannot ask this daemon");
 		pthread_mutex_lock(&d->lock);
@@ -237,6 +253,7 @@ main(int argc, char **argv)
 	}
 	app_note("ending");
 	notify_stopping();
+	metrics_server_close(metrics);
 	daemon_end(d);
 	mistakes_free(m);
 	close(fd);

@@ -357,6 +357,10 @@ lcore_dict(const struct daemon *d, const struct worker *w, struct rte_tel_data *
 	telemetry_u64(t, "received", received);
 	telemetry_u64(t, "turns", sl_load_relaxed(&w->turns));
 	telemetry_u64(t, "busy_turns", sl_load_relaxed(&w->busy_turns));
+	telemetry_u64(t, "served", sl_load_relaxed(&w->served));
+	telemetry_u64(t, "busy_cycles", sl_load_relaxed(&w->busy_cycles));
+	telemetry_u64(t, "idle_cycles", sl_load_relaxed(&w->idle_cycles));
+	telemetry_u64(t, "sleep_cycles", sl_load_relaxed(&w->sleep_cycles));
 	telemetry_u64(t, "sleeps", sl_load_relaxed(&w->sleeps));
 	telemetry_u64(t, "slept_us", sl_load_relaxed(&w->slept_ns) / 1000);
 	telemetry_u64(t, "longest_sleep_us", sl_load_relaxed(&w->longest_ns) / 1000);

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include <rte_common.h>
+#include <rte_cycles.h>
 #include <rte_pause.h>
 
 #include "daemon.h"
@@ -27,6 +28,16 @@ now_ns(void)
 	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
+/* Bill the time since the last bill to one of the worker's counters. */
+static inline void
+bill(struct worker *w, uint64_t *cycles)
+{
+	uint64_t now = rte_rdtsc();
+
+	sl_counter_add(cycles, now - w->billed);
+	w->billed = now;
+}
+
 static void
 doze(struct worker *w)
 {
@@ -42,6 +53,7 @@ doze(struct worker *w)
 	if (slept > w->longest_ns)
 		sl_store_relaxed(&w->longest_ns, slept);
 	w->step_ns = RTE_MIN(w->step_ns * 2, w->sleep_max_ns);
+	bill(w, &w->sleep_cycles);
 }
 
 static void
@@ -75,7 +87,7 @@ static uint32_t
 turn(struct worker *w)
 {
 	struct daemon *d = w->d;
-	uint32_t work = 0;
+	uint32_t work = 0, served;
 
 	for (uint16_t i = 0; i < w->npairs; i++) {
 		const struct worker_pair *p = &w->pair[i];
@@ -86,10 +98,11 @@ turn(struct worker *w)
 		sl_counter_add(&w->received[p->port_index], got);
 		work += got;
 	}
-	work += services_turn(w, sl_load_acquire(&d->table)); /* pairs with publish() */
+	served = services_turn(w, sl_load_acquire(&d->table)); /* pairs with publish() */
+	sl_counter_add(&w->served, served);
 	for (uint16_t p = 0; p < d->conf.nports; p++)
 		sl_inet_flush(d->inet, w->index, d->port_id[p], w->tx_queue[p]);
-	return work;
+	return work + served;
 }
 
 int
@@ -101,10 +114,12 @@ worker_main(void *arg)
 	/* A sleep is to end when it says, not 50 us later. */
 	prctl(PR_SET_TIMERSLACK, 1UL);
 	w->step_ns = SLEEP_FIRST_NS;
+	w->billed = rte_rdtsc();
 	sl_inet_worker_online(d->inet, w->index);
 	while (!sl_load_relaxed(&d->halt)) {
 		uint32_t work = turn(w);
 
+		bill(w, work != 0 ? &w->busy_cycles : &w->idle_cycles);
 		sl_counter_add(&w->turns, 1);
 		if (work != 0) {
 			sl_counter_add(&w->busy_turns, 1);
