@@ -17,6 +17,8 @@
  *   timeout      no answer in time
  *   bad_answer   an answer that is not what it should be
  *   refused      the reload was refused
+ *   busy         there is a trace, or a capture, already
+ *   failed       the daemon could not do it
  *   unbalanced   the audit found a difference (status 1)
  */
 
@@ -29,9 +31,14 @@
 #define CTL_EXIT_FAILED 2
 /** Longest answer taken; telemetry itself sends 16 KiB at most. */
 #define CTL_ANSWER_MAX 65536
+/** Longest question that telemetry takes, its zero included. */
+#define CTL_QUESTION_MAX 1000
 
 /** Set once, by the options. */
 extern bool ctl_json;
+
+/** Called once, before a failure is told; NULL for nothing. */
+extern void (*ctl_before_fail)(void);
 
 /** Print the failure in the way that was asked for, and end. */
 void ctl_fail(const char *code, const char *format, ...)
@@ -55,6 +62,8 @@ struct ctl_command {
 /** Groups of commands, each a file cmd_GROUP.c; the last one has no name. */
 extern const struct ctl_command ctl_show_commands[];
 extern const struct ctl_command ctl_daemon_commands[];
+extern const struct ctl_command ctl_follow_commands[];
+extern const struct ctl_command ctl_top_commands[];
 
 /* ---- link.c ---- */
 

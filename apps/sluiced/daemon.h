@@ -74,12 +74,13 @@ struct service_cell {
 
 /** Sums over sockets: those that are open, or those that are closed. */
 struct service_sums {
-	uint64_t appended; /**< datagrams that entered the queues */
-	uint64_t handed;   /**< of these, handed to the service */
-	uint64_t purged;   /**< of these, in a queue when its socket was closed */
-	uint64_t held;	   /**< of these, in a queue now */
-	uint64_t rcvbuf;   /**< refused: no room for their size */
-	uint64_t slots;	   /**< refused: no slot */
+	uint64_t appended;   /**< datagrams that entered the queues */
+	uint64_t handed;     /**< of these, handed to the service */
+	uint64_t purged;     /**< of these, in a queue when its socket was closed */
+	uint64_t held;	     /**< of these, in a queue now */
+	uint64_t held_bytes; /**< packet memory that they take */
+	uint64_t rcvbuf;     /**< refused: no room for their size */
+	uint64_t slots;	     /**< refused: no slot */
 };
 
 struct service {
@@ -104,6 +105,7 @@ struct service_table {
 };
 
 struct daemon;
+struct trace;
 
 struct worker_pair {
 	uint16_t port_index;
@@ -153,9 +155,10 @@ struct daemon {
 	uint16_t nworkers;
 	struct worker *worker;
 	struct service_table *table; /**< (release by control, acquire by workers) */
-	bool crowded;		     /**< workers share processors with others */
-	bool halt;		     /**< (relaxed) workers return */
-	bool park;		     /**< (release) workers park */
+	struct trace *trace; /**< (release by control, acquire by workers) NULL: none is on */
+	bool crowded;	     /**< workers share processors with others */
+	bool halt;	     /**< (relaxed) workers return */
+	bool park;	     /**< (release) workers park */
 	uint64_t started_s;
 	uint64_t reloads;			 /**< applied (l) */
 	uint64_t refused;			 /**< reloads that were refused (l) */

@@ -17,6 +17,7 @@
 #include "daemon.h"
 #include "metrics.h"
 #include "notify.h"
+#include "session.h"
 
 /* Duplicate address detection takes a second; see that it has the chance to end. */
 #define READY_MS 5000
@@ -231,6 +232,7 @@ main(int argc, char **argv)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN); /* a client that goes away is an error of its socket */
 	fd = signalfd(-1, &set, SFD_CLOEXEC);
 	if (fd < 0)
 		app_fail("no descriptor for signals.");
@@ -254,6 +256,10 @@ main(int argc, char **argv)
 	app_note("ending");
 	notify_stopping();
 	metrics_server_close(metrics);
+	pthread_mutex_lock(&d->lock);
+	d->state = DAEMON_ENDING;
+	pthread_mutex_unlock(&d->lock);
+	sessions_stop(d);
 	daemon_end(d);
 	mistakes_free(m);
 	close(fd);

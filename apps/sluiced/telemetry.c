@@ -14,8 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <rte_ether.h>
+#include "session.h"
 #include "telemetry.h"
 
 /* Telemetry calls back without an argument of ours. */
@@ -88,6 +90,7 @@ on_info(const char *cmd, const char *param, struct rte_tel_data *t)
 	telemetry_u64(t, "services", d->table != NULL ? d->table->n : 0);
 	telemetry_text(t, "hugepages", daemon_hugepages(&d->conf) ? "yes" : "no");
 	telemetry_text(t, "idle", d->conf.idle == CONF_IDLE_BACKOFF ? "backoff" : "poll");
+	telemetry_u64(t, "tsc_hz", rte_get_tsc_hz());
 	telemetry_text(t, "log", conf_log_name(d->conf.log_level));
 	telemetry_leave(d);
 	return 0;
@@ -194,6 +197,23 @@ on_services(const char *cmd, const char *param, struct rte_tel_data *t)
 	return 0;
 }
 
+/* What the service or its queues lost, by cause. */
+static void
+service_drops(const struct service_sums *sums, const uint64_t *outcome, struct rte_tel_data *t)
+{
+	struct rte_tel_data *drops = rte_tel_data_alloc();
+
+	if (drops == NULL)
+		return;
+	rte_tel_data_start_dict(drops);
+	telemetry_u64(drops, "udp_rcvbuf", sums->rcvbuf);
+	telemetry_u64(drops, "udp_slots", sums->slots);
+	for (int i = 0; i < SERVICE_OUTCOMES; i++)
+		if (service_outcome_info[i].drop)
+			telemetry_u64(drops, service_outcome_info[i].name, outcome[i]);
+	rte_tel_data_add_dict_container(t, "drops", drops, 0);
+}
+
 static void
 service_dict(const struct daemon *d, const struct service *s, struct rte_tel_data *t)
 {
@@ -220,8 +240,10 @@ service_dict(const struct daemon *d, const struct service *s, struct rte_tel_dat
 	telemetry_u64(t, "received", sums.handed);
 	telemetry_u64(t, "bytes", bytes);
 	telemetry_u64(t, "held", sums.held);
+	telemetry_u64(t, "held_bytes", sums.held_bytes);
 	telemetry_u64(t, "udp_rcvbuf", sums.rcvbuf);
 	telemetry_u64(t, "udp_slots", sums.slots);
+	service_drops(&sums, outcome, t);
 	if (outcomes == NULL)
 		return;
 	rte_tel_data_start_dict(outcomes);
@@ -344,6 +366,23 @@ on_lcores(const char *cmd, const char *param, struct rte_tel_data *t)
 	return 0;
 }
 
+/* What the worker lost, by cause; causes that did not happen are left out. */
+static void
+lcore_drops(const struct daemon *d, const struct worker *w, struct rte_tel_data *t)
+{
+	struct rte_tel_data *drops = rte_tel_data_alloc();
+	uint64_t counts[SL_OUTCOME_COUNT];
+
+	if (drops == NULL)
+		return;
+	rte_tel_data_start_dict(drops);
+	sl_inet_outcomes(d->inet, w->index, counts);
+	for (int i = 0; i < SL_OUTCOME_COUNT; i++)
+		if (sl_outcome_info((enum sl_outcome)i)->drop && counts[i] != 0)
+			telemetry_u64(drops, sl_outcome_info((enum sl_outcome)i)->name, counts[i]);
+	rte_tel_data_add_dict_container(t, "drops", drops, 0);
+}
+
 static void
 lcore_dict(const struct daemon *d, const struct worker *w, struct rte_tel_data *t)
 {
@@ -365,6 +404,7 @@ lcore_dict(const struct daemon *d, const struct worker *w, struct rte_tel_data *
 	telemetry_u64(t, "slept_us", sl_load_relaxed(&w->slept_ns) / 1000);
 	telemetry_u64(t, "longest_sleep_us", sl_load_relaxed(&w->longest_ns) / 1000);
 	telemetry_u64(t, "sleep_limit_us", w->sleep_max_ns / 1000);
+	lcore_drops(d, w, t);
 }
 
 static int
@@ -519,5 +559,6 @@ telemetry_open(struct daemon *d)
 	};
 
 	the_daemon = d;
-	return telemetry_add(endpoints, SL_COUNT_OF(endpoints));
+	return telemetry_add(endpoints, SL_COUNT_OF(endpoints)) && session_telemetry_open() &&
+	       occupancy_telemetry_open();
 }
