@@ -8,7 +8,6 @@
 
 #include <rte_cycles.h>
 #include <rte_mbuf_dyn.h>
-#include <rte_net.h>
 #include <rte_ring_elem.h>
 
 #include "filter.h"
@@ -111,25 +110,6 @@ find_service(const struct service_table *t, const struct sl_addr *dst, uint16_t 
 	return any;
 }
 
-static void
-describe(struct trace_step *s, const struct rte_mbuf *m)
-{
-	struct rte_net_hdr_lens lens = {0};
-	uint32_t at = 0;
-
-	s->len = m->pkt_len;
-	s->ptype = rte_net_get_ptype(m, &lens, RTE_PTYPE_ALL_MASK);
-	s->l3_off = lens.l2_len;
-	s->l4_off = (uint16_t)(lens.l2_len + lens.l3_len);
-	for (; m != NULL && at < sizeof(s->head); m = m->next) {
-		uint32_t part = RTE_MIN((uint32_t)m->data_len, (uint32_t)sizeof(s->head) - at);
-
-		memcpy(s->head + at, rte_pktmbuf_mtod(m, const void *), part);
-		at += part;
-	}
-	s->head_len = (uint16_t)at;
-}
-
 static uint16_t
 port_index(const struct daemon *d, uint16_t port_id)
 {
@@ -154,7 +134,7 @@ follow(struct trace *t, struct worker *w, uint16_t port_id, uint16_t queue, stru
 
 	first.port = port_index(w->d, port_id);
 	first.queue = queue;
-	describe(&first, m);
+	trace_step_describe(&first, m);
 	put_step(t, &first);
 	whole = (first.ptype & RTE_PTYPE_L4_MASK) != RTE_PTYPE_L4_FRAG;
 	if (whole) {

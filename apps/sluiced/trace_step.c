@@ -1,16 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Sluice developers
  */
-#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <rte_byteorder.h>
-#include <rte_mbuf_ptype.h>
+#include <rte_mbuf.h>
+#include <rte_net.h>
 
 #include "trace_step.h"
 
 #define MICRO UINT64_C(1000000)
+
+void
+trace_step_describe(struct trace_step *s, const struct rte_mbuf *m)
+{
+	struct rte_net_hdr_lens lens = {0};
+	uint32_t at = 0;
+
+	s->len = m->pkt_len;
+	s->ptype = rte_net_get_ptype(m, &lens, RTE_PTYPE_ALL_MASK);
+	s->l3_off = lens.l2_len;
+	s->l4_off = (uint16_t)(lens.l2_len + lens.l3_len);
+	for (; m != NULL && at < sizeof(s->head); m = m->next) {
+		uint32_t part = RTE_MIN((uint32_t)m->data_len, (uint32_t)sizeof(s->head) - at);
+
+		memcpy(s->head + at, rte_pktmbuf_mtod(m, const void *), part);
+		at += part;
+	}
+	s->head_len = (uint16_t)at;
+}
 
 /* Bytes off..off+len of the head; false if they are not all there. */
 static bool
@@ -80,14 +100,33 @@ trace_step_udp(const struct trace_step *s, struct sl_addr *dst, uint16_t *port)
 	       read_port(s, true, port);
 }
 
+/* ICMP, which packet types do not tell from other protocols behind an IP header. */
+static const char *
+icmp(const struct trace_step *s)
+{
+	uint8_t proto;
+
+	if (RTE_ETH_IS_IPV4_HDR(s->ptype) && head_read(s, s->l3_off + 9u, &proto, 1) &&
+		proto == IPPROTO_ICMP)
+		return "ICMP";
+	if (RTE_ETH_IS_IPV6_HDR(s->ptype) && head_read(s, s->l3_off + 6u, &proto, 1) &&
+		proto == IPPROTO_ICMPV6)
+		return "ICMPV6";
+	return NULL;
+}
+
 /* "UDP", "IPV4", "ETHER_ARP": the innermost header that is known. */
 static const char *
-protocol(uint32_t ptype)
+protocol(const struct trace_step *s)
 {
-	const char *name = (ptype & RTE_PTYPE_L4_MASK) != 0   ? rte_get_ptype_l4_name(ptype)
-			   : (ptype & RTE_PTYPE_L3_MASK) != 0 ? rte_get_ptype_l3_name(ptype)
-							      : rte_get_ptype_l2_name(ptype);
+	const char *name = NULL;
 
+	if ((s->ptype & RTE_PTYPE_L4_MASK) != 0)
+		name = rte_get_ptype_l4_name(s->ptype);
+	else if ((s->ptype & RTE_PTYPE_L3_MASK) != 0)
+		name = icmp(s) != NULL ? icmp(s) : rte_get_ptype_l3_name(s->ptype);
+	else
+		name = rte_get_ptype_l2_name(s->ptype);
 	return name[0] == 'L' && name[2] == '_' ? name + 3 : name;
 }
 
@@ -99,7 +138,7 @@ add_received(json_t *o, const struct trace_step *s, const char *port)
 	json_object_set_new(o, "port", json_string(port));
 	json_object_set_new(o, "queue", json_integer(s->queue));
 	json_object_set_new(o, "length", json_integer(s->len));
-	json_object_set_new(o, "protocol", json_string(protocol(s->ptype)));
+	json_object_set_new(o, "protocol", json_string(protocol(s)));
 	json_object_set_new(o, "source", json_string(trace_step_end(s, false, from, sizeof(from))));
 	json_object_set_new(o, "destination", json_string(trace_step_end(s, true, to, sizeof(to))));
 }

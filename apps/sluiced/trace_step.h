@@ -13,6 +13,8 @@
 
 #include "conf.h"
 
+struct rte_mbuf;
+
 /** Counters that one packet can move, more than it does. */
 #define TRACE_COUNTERS_MAX 8
 #define TRACE_HEAD 96
@@ -43,6 +45,9 @@ struct trace_step {
 	char service[CONF_NAME_LEN]; /**< "" for none */
 	const char *outcome;	     /**< of the service, a constant; NULL for none */
 };
+
+/** Take down what a packet is: length, types of its headers, and its beginning. Any thread. */
+void trace_step_describe(struct trace_step *s, const struct rte_mbuf *m);
 
 /**
  * Addresses and ports of a packet, as "198.18.0.1:7" or "[2001:db8::1]:7"; without ports where
