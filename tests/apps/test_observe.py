@@ -135,34 +135,41 @@ def check_metrics(cases, bed, daemon):
         assert get(bed)[0] == 200
 
 
-def check_prometheus(cases, bed):
-    """It scrapes until its own counter of scrapes says that one has succeeded."""
-    folder = tempfile.mkdtemp(prefix='sluice-prometheus-')
-    try:
-        with open(f'{folder}/p.yml', 'w', encoding='utf-8') as f:
+class Prometheus:
+    """A server that scrapes the daemon, in the daemon's namespace."""
+
+    def __init__(self, bed):
+        self.folder = tempfile.mkdtemp(prefix='sluice-prometheus-')
+        bed.probes.append(self)
+        with open(f'{self.folder}/p.yml', 'w', encoding='utf-8') as f:
             f.write('scrape_configs:\n- job_name: sluiced\n  scrape_interval: 200ms\n'
                     f'  scrape_timeout: 200ms\n  static_configs: [{{targets: ["127.0.0.1:{PORT}"]}}]\n')
-        with open(f'{folder}/log', 'wb') as log:
-            process = subprocess.Popen(
-                ['ip', 'netns', 'exec', bed.b, 'prometheus', f'--config.file={folder}/p.yml',
-                 f'--storage.tsdb.path={folder}/data', '--web.listen-address=127.0.0.1:9090',
+        with open(f'{self.folder}/log', 'wb') as log:
+            self.process = subprocess.Popen(
+                ['ip', 'netns', 'exec', bed.b, 'prometheus', f'--config.file={self.folder}/p.yml',
+                 f'--storage.tsdb.path={self.folder}/data', '--web.listen-address=127.0.0.1:9090',
                  '--log.level=error'], stdout=log, stderr=log)
-        with cases('Prometheus scrapes them'):
-            query = prometheus_query(bed, process, folder, 'up')
-            assert query['value'][1] == '1' and query['metric']['job'] == 'sluiced', query
-            query = prometheus_query(bed, process, folder,
-                                     'sluice_service_datagrams_total{outcome="echoed",service="echo"}')
-            assert int(query['value'][1]) >= 10, query
-    finally:
-        process.kill()
-        process.wait()
-        shutil.rmtree(folder, ignore_errors=True)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def prometheus_query(bed, process, folder, query):
+def check_prometheus(cases, bed, prometheus):
+    """It has scraped all this time; its answer may be a scrape old."""
+    with cases('Prometheus scrapes them'):
+        query = prometheus_query(bed, prometheus, 'up')
+        assert query['value'][1] == '1' and query['metric']['job'] == 'sluiced', query
+        query = prometheus_query(bed, prometheus,
+                                 'sluice_service_datagrams_total{outcome="echoed",service="echo"}')
+        assert int(query['value'][1]) >= 5, query
+
+
+def prometheus_query(bed, prometheus, query):
     end = time.monotonic() + wire.PATIENCE_S
     answer = None
-    while time.monotonic() < end and process.poll() is None:
+    while time.monotonic() < end and prometheus.process.poll() is None:
         with contextlib.suppress(OSError, ValueError), \
                 bed.socket(bed.b, socket.AF_INET, socket.SOCK_STREAM) as s:
             s.connect(('127.0.0.1', 9090))
@@ -175,7 +182,7 @@ def prometheus_query(bed, process, folder, query):
             if result and not (query == 'up' and result[0]['value'][1] == '0'):
                 return result[0]
         time.sleep(0.05)
-    with open(f'{folder}/log', encoding='utf-8') as log:
+    with open(f'{prometheus.folder}/log', encoding='utf-8') as log:
         raise RuntimeError(f'Prometheus does not say {query}: {answer} {log.read()}')
 
 
@@ -270,7 +277,7 @@ def check_top(cases, bed, daemon):
 def traced(bed, *options, send, packets):
     """Lines of a trace that is on before send() is called."""
     process = ctl(bed, '--json', 'trace', '-c', str(packets), *options)
-    daemon_ready(bed, 'trace')
+    daemon_ready('trace')
     send()
     out, err = process.communicate(timeout=wire.PATIENCE_S)
     assert process.returncode == 0, (out, err)
@@ -279,16 +286,21 @@ def traced(bed, *options, send, packets):
     return lines[:-1]
 
 
-def daemon_ready(bed, what):
+def daemon_ready(what):
     """Until the daemon says that a trace or a capture is on."""
     end = time.monotonic() + wire.PATIENCE_S
-    while True:
-        ret = subprocess.run(['dpdk-telemetry.py', '-f', f'sluiced-{NAME}'], text=True,
-                             input=f'/sluice/{what}\n', capture_output=True, check=True)
-        if '"running": "yes"' in ret.stdout:
-            return
-        if time.monotonic() > end:
-            raise RuntimeError(f'no {what}: {ret.stdout}')
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+        s.settimeout(wire.PATIENCE_S)
+        s.connect(f'{test_sluiced.RUNTIME}/dpdk_telemetry.v2')
+        s.recv(1024)
+        while True:
+            s.send(f'/sluice/{what}'.encode())
+            answer = json.loads(s.recv(1024))
+            if answer[f'/sluice/{what}']['running'] == 'yes':
+                return
+            if time.monotonic() > end:
+                raise RuntimeError(f'no {what}: {answer}')
+            time.sleep(0.005)
 
 
 def check_trace(cases, bed, daemon):
@@ -317,7 +329,7 @@ def check_trace(cases, bed, daemon):
         assert answer['error'] == 'usage' and 'udp prt' in answer['message'], answer
     with cases('there is one trace at a time, and one whose client is killed ends'):
         first = ctl(bed, 'trace')
-        daemon_ready(bed, 'trace')
+        daemon_ready('trace')
         assert daemon.ctl('trace', '-c', '1', status=2)['error'] == 'busy'
         first.kill()
         first.communicate()
@@ -325,7 +337,7 @@ def check_trace(cases, bed, daemon):
         assert steps[-1]['step'] == 'service', steps
     with cases('Ctrl-C ends a trace in order'):
         process = ctl(bed, 'trace', 'udp port 7')
-        daemon_ready(bed, 'trace')
+        daemon_ready('trace')
         echo(bed, 3)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=wire.PATIENCE_S)
@@ -370,7 +382,7 @@ def check_capture(cases, bed, daemon):
     path = f'{bed.folder}/c.pcapng'
     with cases('a capture has what passed in both directions, and when'):
         process = ctl(bed, 'capture', '-w', path, '-c', '20', '--port', 'wan', 'udp port 7')
-        daemon_ready(bed, 'capture')
+        daemon_ready('capture')
         before = time.time()
         echo(bed, 5, port=9)
         echo(bed, 10, b'captured')
@@ -385,7 +397,7 @@ def check_capture(cases, bed, daemon):
         with open(path, 'wb') as f:
             process = subprocess.Popen([bed.sluicectl, '--name', NAME, 'capture', '-w', '-', 'udp'],
                                        stdout=f, stderr=subprocess.PIPE, text=True)
-            daemon_ready(bed, 'capture')
+            daemon_ready('capture')
             echo(bed, 1500)
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=wire.PATIENCE_S)
@@ -493,11 +505,13 @@ def run(cases, plugin):
     bed = test_sluiced.Bed(*sys.argv[1:3])
     daemon = test_sluiced.Daemon(
         bed, BASE + SERVICES + f'[metrics]\nlisten = 127.0.0.1:{PORT}\n')
+    prometheus = Prometheus(bed)
     check_metrics(cases, bed, daemon)
-    check_prometheus(cases, bed)
     check_top(cases, bed, daemon)
     check_trace(cases, bed, daemon)
     check_capture(cases, bed, daemon)
+    check_prometheus(cases, bed, prometheus)
+    prometheus.kill()
     with cases('everything that entered is accounted for, and nothing is left behind'):
         daemon.audit()
         daemon.end()
