@@ -2,7 +2,7 @@
 _sluicectl()
 {
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-	local commands='info ports services sockets lcores drops outcomes audit reload'
+	local commands='info ports services sockets lcores drops outcomes audit reload top trace capture'
 	local dir
 
 	case $before in
@@ -15,10 +15,18 @@ _sluicectl()
 		done
 		COMPREPLY=($(compgen -W "${COMPREPLY[*]}" -- "$word"))
 		return ;;
-	--socket)
+	--socket|-w)
 		COMPREPLY=($(compgen -f -- "$word"))
 		return ;;
 	esac
+	# Options of the command that is there already.
+	for dir in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+		case $dir in
+		top) COMPREPLY=($(compgen -W '--once --interval' -- "$word")); return ;;
+		trace) COMPREPLY=($(compgen -W '-c' -- "$word")); return ;;
+		capture) COMPREPLY=($(compgen -W '-w -c --port' -- "$word")); return ;;
+		esac
+	done
 	COMPREPLY=($(compgen -W "$commands --name --socket --json --help" -- "$word"))
 }
 complete -F _sluicectl sluicectl

@@ -57,6 +57,16 @@ enum service_outcome {
 	SERVICE_STAMP_TOO_BIG,	   /**< no answer: longer than the MTU of the way back */
 	SERVICE_STAMP_UNREACHABLE, /**< no answer: no way back */
 	SERVICE_STAMP_NO_MBUF,	   /**< no answer: no packet for the copy */
+	/* Of a load balancer: */
+	SERVICE_FORWARDED,	     /**< sent on to a back end */
+	SERVICE_FORWARD_RETURNED,    /**< from a back end, sent on to its client */
+	SERVICE_FORWARD_ERROR,	     /**< an ICMP error, sent on to the one it is for */
+	SERVICE_FORWARD_NO_BACKEND,  /**< no back end is up or draining */
+	SERVICE_FORWARD_NO_FLOW,     /**< an ICMP error about a flow of which nothing is known */
+	SERVICE_FORWARD_TTL,	     /**< its hop limit was used up */
+	SERVICE_FORWARD_TOO_BIG,     /**< longer than the MTU of its way */
+	SERVICE_FORWARD_UNREACHABLE, /**< no way to its destination */
+	SERVICE_FORWARD_NO_MBUF,     /**< no packet for a copy */
 	SERVICE_OUTCOMES
 };
 
@@ -164,6 +174,7 @@ struct daemon {
 	uint64_t refused;			 /**< reloads that were refused (l) */
 	struct service_sums gone;		 /**< sockets closed so far (l) */
 	uint64_t gone_outcome[SERVICE_OUTCOMES]; /**< of services that are gone (l) */
+	uint64_t gone_claimed; /**< packets that they were handed whole (l) */
 	char report[DAEMON_REPORT_LEN];		 /**< what the last reload found (l) */
 };
 
@@ -230,7 +241,7 @@ struct audit_line {
 	uint64_t outcomes;
 	uint64_t held;
 };
-#define AUDIT_LINES_MAX (2 * CONF_PORTS_MAX + CONF_SERVICES_MAX + 8)
+#define AUDIT_LINES_MAX (2 * CONF_PORTS_MAX + CONF_SERVICES_MAX + 9)
 
 /**
  * Compare, as of one moment, what entered with what became of it.

@@ -29,6 +29,7 @@ enum sl_outcome {
 	SL_RX_ICMP_IGNORED,  /**< well-formed ICMP of a kind that needs no action */
 	SL_RX_IP_FRAG_MERGED, /**< a fragment, now part of a datagram: see above */
 	SL_RX_IP_FRAG_DUPLICATE, /**< a fragment of the same place and length as one that is held */
+	SL_RX_CLAIMED, /**< taken whole by who has claimed it (sl_inet_claim.h) */
 	/* receive: Ethernet */
 	SL_RX_ETH_SHORT,     /**< frame shorter than its link header */
 	SL_RX_ETH_OTHERHOST, /**< unicast to another MAC address */
