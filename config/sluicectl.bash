@@ -2,7 +2,7 @@
 _sluicectl()
 {
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-	local commands='info ports services sockets lcores drops outcomes audit reload top trace capture'
+	local commands='info ports services sockets lcores drops outcomes bridge audit reload top trace capture'
 	local dir
 
 	case $before in

@@ -10,7 +10,10 @@
  *   stack          packets that entered                 receive outcomes; held: fragments
  *   sockets        outcome udp_queued                   handed to services, purged at a close; held
  *   service NAME   datagrams handed to it               its outcomes
- *   transmit       packets that ports have sent         outcome tx_sent
+ *   bridge NAME    frames that its ports handed over    their outcomes
+ *   bridge NAME    copies of them to be sent            their outcomes
+ *     copies
+ *   transmit       packets that ports have sent         outcomes tx_sent and bridge_sent
  */
 #include <stdio.h>
 #include <string.h>
@@ -56,6 +59,7 @@ daemon_audit(struct daemon *d, struct audit_line *lines)
 {
 	uint64_t counts[SL_OUTCOME_COUNT], sum = 0, sent;
 	struct service_sums sums = d->gone;
+	struct bridge_counts bridges = {0};
 	uint16_t n = 0;
 
 	daemon_park(d);
@@ -81,7 +85,9 @@ daemon_audit(struct daemon *d, struct audit_line *lines)
 			sum += outcome[k];
 		line(lines, &n, "service ", s->conf.name, own.handed, sum, 0);
 	}
-	line(lines, &n, "transmit", "", sent, counts[SL_TX_SENT], 0);
+	n += bridges_audit(d, &lines[n]);
+	bridges_counts(d, &bridges);
+	line(lines, &n, "transmit", "", sent, counts[SL_TX_SENT] + bridges.outcome[BRIDGE_SENT], 0);
 	daemon_unpark(d);
 	return n;
 }

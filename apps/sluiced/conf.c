@@ -106,6 +106,7 @@ const struct conf_section conf_sections[] = {
 	{"port", true, conf_port_keys, conf_port_begin},
 	{"service", true, conf_service_keys, conf_service_begin},
 	{"backend", true, conf_backend_keys, conf_backend_begin},
+	{"bridge", true, conf_bridge_keys, conf_bridge_begin},
 	{NULL, false, NULL, NULL},
 };
 

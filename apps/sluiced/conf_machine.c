@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <rte_cpuflags.h>
+
 #include "../common/app.h"
 #include "../common/iface.h"
 #include "conf_priv.h"
@@ -78,6 +80,20 @@ check_drivers(const struct conf *conf, struct mistakes *m)
 				conf->driver[i]);
 }
 
+void
+conf_idle_machine(const struct conf *conf, struct mistakes *m)
+{
+	struct rte_cpu_intrinsics cpu = {0};
+
+	rte_cpu_get_intrinsics_support(&cpu);
+	if (conf->idle == CONF_IDLE_MONITOR && !cpu.power_monitor)
+		mistake(m, conf->idle_line,
+			"[sluiced] idle = monitor: this processor, or the virtual machine that it "
+			"is "
+			"in, cannot watch memory (no waitpkg or monitorx in /proc/cpuinfo); write "
+			"interrupt or backoff.");
+}
+
 /* Has the host's kernel the address? Then it answers in our place. */
 static bool
 kernel_has(const struct sl_addr *a)
@@ -131,6 +147,7 @@ conf_machine(const struct conf *conf, struct mistakes *m)
 	check_cpus(conf, m);
 	check_hugepages(conf, m);
 	check_drivers(conf, m);
+	conf_idle_machine(conf, m);
 	for (uint16_t i = 0; i < conf->nports; i++)
 		check_port(&conf->port[i], m);
 }

@@ -221,7 +221,7 @@ take_promiscuous(struct conf_at *at)
 
 const struct conf_key conf_port_keys[] = {
 	{"devargs", "net_tpacket0,iface=eth1", take_devargs},
-	{"address", "198.18.0.2/24", take_port_address},
+	{"address", NULL, take_port_address},
 	{"gateway", NULL, take_gateway},
 	{"lcores", NULL, take_port_lcores},
 	{"queues", NULL, take_queues},

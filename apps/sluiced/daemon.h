@@ -25,6 +25,11 @@
 
 #include <pthread.h>
 
+#include <rte_cycles.h>
+
+#include <rte_interrupts.h>
+
+#include "bridge.h"
 #include "conf.h"
 #include "sl_inet.h"
 #include "sl_shared.h"
@@ -121,6 +126,8 @@ struct worker_pair {
 	uint16_t port_index;
 	uint16_t port_id;
 	uint16_t queue;
+	struct bridge *bridge; /**< that has the port, or NULL: the stack has it */
+	uint16_t member;       /**< which of the bridge's the port is */
 };
 
 struct worker {
@@ -132,6 +139,10 @@ struct worker {
 	struct worker_pair pair[CONF_PORTS_MAX * CONF_QUEUES_MAX];
 	uint16_t tx_queue[CONF_PORTS_MAX]; /**< of each port, this worker's own */
 	uint64_t sleep_max_ns;		   /**< of its receive rings, the least */
+	/* With interrupts (d->interrupts); constant after the start. */
+	int epoll_fd; /**< its receive queues, and wake_fd */
+	int wake_fd;
+	struct rte_epoll_event wake_event;
 	/* Written by the worker alone, from here on. */
 	SL_CACHE_ALIGNED uint64_t turns;
 	uint64_t busy_turns; /**< those that received or served something */
@@ -144,7 +155,11 @@ struct worker {
 	uint64_t billed;		   /**< the TSC, up to which cycles are counted */
 	uint64_t served;		   /**< datagrams handed to services */
 	uint64_t received[CONF_PORTS_MAX]; /**< packets by port */
-	uint32_t empty;			   /**< turns in a row that found nothing */
+	uint64_t interrupts;		   /**< sleeps that a receive queue ended */
+	uint64_t wakes;			   /**< that another thread ended */
+	uint64_t timeouts;		   /**< that nothing ended but their time */
+	bool asleep;	/**< (relaxed, ID1) sleeps, or is about to: wake it by wake_fd */
+	uint32_t empty; /**< turns in a row that found nothing */
 	uint64_t step_ns;
 	bool parked; /**< (release) waits for the end of an audit */
 	bool ended;  /**< (release) has left its loop */
@@ -162,11 +177,13 @@ struct daemon {
 	struct sl_inet *inet;
 	struct sl_udp *udp;
 	uint16_t port_id[CONF_PORTS_MAX];
+	struct bridge *bridge[CONF_BRIDGES_MAX]; /**< as in conf */
 	uint16_t nworkers;
 	struct worker *worker;
 	struct service_table *table; /**< (release by control, acquire by workers) */
 	struct trace *trace; /**< (release by control, acquire by workers) NULL: none is on */
 	bool crowded;	     /**< workers share processors with others */
+	bool interrupts;     /**< ports were started with receive interrupts */
 	bool halt;	     /**< (relaxed) workers return */
 	bool park;	     /**< (release) workers park */
 	uint64_t started_s;
@@ -174,7 +191,7 @@ struct daemon {
 	uint64_t refused;			 /**< reloads that were refused (l) */
 	struct service_sums gone;		 /**< sockets closed so far (l) */
 	uint64_t gone_outcome[SERVICE_OUTCOMES]; /**< of services that are gone (l) */
-	uint64_t gone_claimed; /**< packets that they were handed whole (l) */
+	uint64_t gone_claimed;			 /**< packets that they were handed whole (l) */
 	char report[DAEMON_REPORT_LEN];		 /**< what the last reload found (l) */
 };
 
@@ -191,11 +208,40 @@ void daemon_end(struct daemon *d);
 
 /* ---- workers (worker.c) ---- */
 
+/** Bill the time since the last bill to one of a worker's counters of cycles. Caller: the worker.
+ */
+static inline void
+worker_bill(struct worker *w, uint64_t *cycles)
+{
+	uint64_t now = rte_rdtsc();
+
+	sl_counter_add(cycles, now - w->billed);
+	w->billed = now;
+}
+
 /** A worker's life; the argument is its struct worker. */
 int worker_main(void *worker);
 /** Stop all workers between two turns; daemon_unpark lets them go on. Locked. */
 void daemon_park(struct daemon *d);
 void daemon_unpark(struct daemon *d);
+
+/* ---- what workers do when there is nothing to do (idle.c) ---- */
+
+/** Prepare it; queues are dealt, workers do not run yet. A mistake ends the program. */
+void idle_open(struct daemon *d);
+/** Workers have ended; their ports are still there. */
+void idle_close(struct daemon *d);
+/** Tell why `idle` of another configuration cannot be. Locked. */
+void idle_check(const struct daemon *d, const struct conf *next, struct mistakes *m);
+/** A turn found nothing: rest. Before a long sleep it looks once more; returns what that found.
+ * The worker itself. */
+uint32_t idle_rest(struct worker *w, uint32_t (*look)(struct worker *w));
+/** A turn found something. The worker itself. */
+void idle_busy(struct worker *w);
+/** Wake workers whose services have datagrams waiting: this worker may have put them there. */
+void idle_wake_readers(struct worker *w, const struct service_table *table);
+/** Wake all that sleep. Control threads. */
+void idle_wake_all(struct daemon *d);
 
 /* ---- services (service.c) ---- */
 
@@ -233,6 +279,28 @@ void daemon_reload(struct daemon *d, struct reload_result *r);
 /** Open the services of the first configuration; false with mistakes told. */
 bool daemon_open_services(struct daemon *d, struct mistakes *m);
 
+/* ---- bridges (bridge_daemon.c) ---- */
+
+struct audit_line;
+
+/** Make those of the configuration; their ports are started. A mistake ends the program. */
+void bridges_open(struct daemon *d);
+/** Free them; no worker runs. */
+void bridges_close(struct daemon *d);
+/** Tell them which transmit queues are a worker's; and a pair, which bridge it is for. */
+void bridges_deal(struct daemon *d, struct worker *w);
+void bridges_pair(struct daemon *d, struct worker_pair *p);
+/** Forget old stations. Main thread, about once a second; workers run. */
+void bridges_age(struct daemon *d);
+/** What a reload changes of them. Locked. */
+void bridges_apply(struct daemon *d, const struct conf *next);
+/** Counters of all of them, added up. */
+void bridges_counts(const struct daemon *d, struct bridge_counts *sum);
+/** Their lines of the audit, two for each; workers are parked. How many. */
+uint16_t bridges_audit(const struct daemon *d, struct audit_line *lines);
+/** Register their endpoints (bridge_telemetry.c). */
+bool bridge_telemetry_open(void);
+
 /* ---- telemetry (telemetry.c, audit.c) ---- */
 
 struct audit_line {
@@ -241,7 +309,7 @@ struct audit_line {
 	uint64_t outcomes;
 	uint64_t held;
 };
-#define AUDIT_LINES_MAX (2 * CONF_PORTS_MAX + CONF_SERVICES_MAX + 9)
+#define AUDIT_LINES_MAX (2 * CONF_PORTS_MAX + CONF_SERVICES_MAX + 2 * CONF_BRIDGES_MAX + 9)
 
 /**
  * Compare, as of one moment, what entered with what became of it.

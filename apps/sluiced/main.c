@@ -22,6 +22,8 @@
 /* Duplicate address detection takes a second; see that it has the chance to end. */
 #define READY_MS 5000
 #define READY_STEP_MS 20
+/* Bridges forget about once a second. */
+#define AGE_MS 1000
 
 static struct daemon the_daemon = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -96,9 +98,13 @@ say_plan(const struct conf *conf)
 			text + at, sizeof(text) - at, "%s%u", i ? "," : "", conf->lcores.cpu[i]);
 	app_note("lcores %s; %u MB %s hugepages; %u packets; idle = %s; user id %d", text,
 		conf->memory_mb, daemon_hugepages(conf) ? "in" : "without", conf_mbufs(conf),
-		conf->idle == CONF_IDLE_BACKOFF ? "backoff" : "poll", (int)geteuid());
+		conf_idle_name(conf->idle), (int)geteuid());
 	for (uint16_t i = 0; i < conf->nports; i++)
 		say_port(conf, &conf->port[i]);
+	for (uint16_t i = 0; i < conf->nbridges; i++)
+		app_note("bridge %s: %s; %u stations, %u behind a port, %u s", conf->bridge[i].name,
+			conf->bridge[i].names, conf->bridge[i].entries,
+			conf->bridge[i].port_entries, conf->bridge[i].age_s);
 	for (uint16_t i = 0; i < conf->nservices; i++)
 		app_note("service %s: %s on UDP port %u", conf->service[i].name,
 			conf_kind_name(conf->service[i].kind), conf->service[i].udp_port);
@@ -176,6 +182,9 @@ run(struct daemon *d, int fd)
 	/* Twice in the time, so that a late one is not too late. */
 	int ms = watchdog != 0 ? (int)RTE_MAX(RTE_MIN(watchdog / 2, 60000u), 1u) : -1;
 
+	if (d->conf.nbridges > 0)
+		ms = ms < 0 ? AGE_MS : RTE_MIN(ms, AGE_MS);
+
 	for (;;) {
 		int sig = next_signal(fd, ms);
 
@@ -185,6 +194,8 @@ run(struct daemon *d, int fd)
 			return;
 		else if (watchdog != 0 && workers_alive(d, turns))
 			notify_watchdog();
+		if (sig == 0)
+			bridges_age(d);
 	}
 }
 

@@ -182,7 +182,9 @@ port_start(struct daemon *d, uint16_t i)
 		.rx_ring = conf_ring(p),
 		.tx_ring = TX_RING,
 		.mtu = p->mtu,
-		.promiscuous = p->promiscuous,
+		.promiscuous = p->promiscuous || p->bridge != 0,
+		.bridge = p->bridge != 0,
+		.interrupts = d->conf.idle == CONF_IDLE_INTERRUPT,
 		.pool = d->pool,
 	};
 	struct sl_inet_port_conf inet = {
@@ -203,7 +205,7 @@ port_start(struct daemon *d, uint16_t i)
 			info.max_rx_queues, info.max_tx_queues);
 	if (ret == 0)
 		ret = app_port_start(d->port_id[i], &conf);
-	if (ret == 0)
+	if (ret == 0 && p->bridge == 0)
 		ret = sl_inet_port_add(d->inet, &inet);
 	if (ret != 0)
 		app_fail("%s:%u: [port %s]: does not start: %s.", d->path, p->line, p->name,
@@ -270,13 +272,17 @@ deal(struct daemon *d)
 			for (uint16_t q = 0; q < p->queues; q++) {
 				if (p->lcores.cpu[q % p->lcores.n] != w->cpu)
 					continue;
-				w->pair[w->npairs++] = (struct worker_pair){i, d->port_id[i], q};
+				w->pair[w->npairs] = (struct worker_pair){
+					.port_index = i, .port_id = d->port_id[i], .queue = q};
+				bridges_pair(d, &w->pair[w->npairs++]);
 				w->sleep_max_ns = RTE_MIN(w->sleep_max_ns, most);
 				first = RTE_MIN(first, q);
 			}
 			w->tx_queue[i] = first != UINT16_MAX ? first : spare++;
 		}
 	}
+	for (uint16_t w = 0; w < d->nworkers; w++)
+		bridges_deal(d, &d->worker[w]);
 }
 
 static void
@@ -328,7 +334,9 @@ daemon_start(struct daemon *d)
 		app_fail("no UDP layer: %s.", sl_strerror(ret));
 	for (uint16_t i = 0; i < d->conf.nports; i++)
 		port_addresses(d, i);
+	bridges_open(d);
 	deal(d);
+	idle_open(d);
 	workers_launch(d);
 }
 
@@ -368,7 +376,9 @@ daemon_end(struct daemon *d)
 	d->state = DAEMON_ENDING;
 	t = d->table;
 	sl_store_relaxed(&d->halt, true);
+	idle_wake_all(d);
 	rte_eal_mp_wait_lcore();
+	idle_close(d);
 	for (uint16_t i = 0; t != NULL && i < t->n; i++)
 		service_close(d, t->service[i]);
 	d->table = NULL;
@@ -376,6 +386,7 @@ daemon_end(struct daemon *d)
 	free(t);
 	sl_udp_destroy(d->udp);
 	sl_inet_destroy(d->inet);
+	bridges_close(d);
 	for (uint16_t i = 0; i < d->conf.nports; i++) {
 		rte_eth_dev_stop(d->port_id[i]);
 		rte_eth_dev_close(d->port_id[i]);

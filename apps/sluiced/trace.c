@@ -63,7 +63,8 @@ flush(struct worker *w)
 	struct daemon *d = w->d;
 
 	for (uint16_t p = 0; p < d->conf.nports; p++)
-		sl_inet_flush(d->inet, w->index, d->port_id[p], w->tx_queue[p]);
+		if (d->conf.port[p].bridge == 0)
+			sl_inet_flush(d->inet, w->index, d->port_id[p], w->tx_queue[p]);
 }
 
 static void

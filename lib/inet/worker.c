@@ -72,6 +72,12 @@ sl_inet_set_tap(struct sl_inet *inet, const struct sl_inet_tap *tap)
 }
 
 void
+sl_inet_worker_quiescent(struct sl_inet *inet, uint16_t worker)
+{
+	rte_rcu_qsbr_quiescent(inet->rcu, worker);
+}
+
+void
 sl_inet_timers(struct sl_inet *inet, uint16_t worker)
 {
 	struct inet_worker *w = &inet->worker[worker];
