@@ -59,7 +59,7 @@ ctl_ask(int fd, const char *endpoint, const char *param)
 	json_t *answer, *value;
 
 	if (len >= (int)sizeof(text))
-		ctl_fail("usage", "\"%s\" is longer than a question may be.", param);
+		ctl_fail("usage", "\"%s\" is longer than what can be asked.", param);
 	if (send(fd, text, (size_t)len, MSG_NOSIGNAL) != len)
 		ctl_fail("bad_answer", "the daemon closed the connection.");
 	answer = receive(fd);

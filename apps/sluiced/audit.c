@@ -9,7 +9,9 @@
  *   port NAME      packets that the port handed over    packets that workers took from it
  *   stack          packets that entered                 receive outcomes; held: fragments
  *   sockets        outcome udp_queued                   handed to services, purged at a close; held
- *   service NAME   datagrams handed to it               its outcomes
+ *   claims         outcome claimed                      packets that load balancers were handed
+ *   service NAME   datagrams (of a load balancer:       its outcomes
+ *                  packets) handed to it
  *   bridge NAME    frames that its ports handed over    their outcomes
  *   bridge NAME    copies of them to be sent            their outcomes
  *     copies
@@ -21,6 +23,7 @@
 #include <rte_ethdev.h>
 
 #include "daemon.h"
+#include "forward.h"
 
 static void
 line(struct audit_line *lines, uint16_t *n, const char *name, const char *more, uint64_t entered,
@@ -54,10 +57,28 @@ audit_ports(struct daemon *d, struct audit_line *lines, uint16_t *n)
 	return sent;
 }
 
+static void
+audit_service(
+	const struct daemon *d, const struct service *s, struct audit_line *lines, uint16_t *n)
+{
+	uint64_t outcome[SERVICE_OUTCOMES] = {0}, sum = 0;
+	struct service_sums own = {0};
+
+	/* Answers to its checks are in the line of sockets. */
+	if (s->forward != NULL)
+		own.handed = forward_entered(s->forward);
+	else
+		service_sums(s, &own);
+	service_outcomes(d, s, outcome);
+	for (int k = 0; k < SERVICE_OUTCOMES; k++)
+		sum += outcome[k];
+	line(lines, n, "service ", s->conf.name, own.handed, sum, 0);
+}
+
 uint16_t
 daemon_audit(struct daemon *d, struct audit_line *lines)
 {
-	uint64_t counts[SL_OUTCOME_COUNT], sum = 0, sent;
+	uint64_t counts[SL_OUTCOME_COUNT], sum = 0, sent, claimed = d->gone_claimed;
 	struct service_sums sums = d->gone;
 	struct bridge_counts bridges = {0};
 	uint16_t n = 0;
@@ -69,22 +90,17 @@ daemon_audit(struct daemon *d, struct audit_line *lines)
 		sum += counts[i];
 	line(lines, &n, "stack", "", sl_inet_received(d->inet, SL_INET_NO_WORKER), sum,
 		sl_inet_held(d->inet, SL_INET_NO_WORKER));
-	for (uint16_t i = 0; d->table != NULL && i < d->table->n; i++)
+	for (uint16_t i = 0; d->table != NULL && i < d->table->n; i++) {
 		service_sums(d->table->service[i], &sums);
+		if (d->table->service[i]->forward != NULL)
+			claimed += forward_entered(d->table->service[i]->forward);
+	}
 	line(lines, &n, "sockets", "", counts[SL_RX_UDP_QUEUED], sums.handed + sums.purged,
 		sums.held);
-	for (uint16_t i = 0; d->table != NULL && i < d->table->n; i++) {
-		const struct service *s = d->table->service[i];
-		uint64_t outcome[SERVICE_OUTCOMES] = {0};
-		struct service_sums own = {0};
-
-		service_sums(s, &own);
-		service_outcomes(d, s, outcome);
-		sum = 0;
-		for (int k = 0; k < SERVICE_OUTCOMES; k++)
-			sum += outcome[k];
-		line(lines, &n, "service ", s->conf.name, own.handed, sum, 0);
-	}
+	if (counts[SL_RX_CLAIMED] != 0 || claimed != 0)
+		line(lines, &n, "claims", "", counts[SL_RX_CLAIMED], claimed, 0);
+	for (uint16_t i = 0; d->table != NULL && i < d->table->n; i++)
+		audit_service(d, d->table->service[i], lines, &n);
 	n += bridges_audit(d, &lines[n]);
 	bridges_counts(d, &bridges);
 	line(lines, &n, "transmit", "", sent, counts[SL_TX_SENT] + bridges.outcome[BRIDGE_SENT], 0);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "forward.h"
 #include "metrics.h"
 
 static void
@@ -35,6 +36,9 @@ collect_sum(struct metrics_scrape *s, const struct metrics_family *f)
 		uint64_t value;
 
 		service_sums(v, &sums);
+		/* A load balancer has no queue: packets are claimed for it. */
+		if (v->forward != NULL)
+			sums.handed = forward_entered(v->forward);
 		memcpy(&value, (const char *)&sums + f->at, sizeof(value));
 		metrics_sample(s, "service", v->conf.name, value);
 	}

@@ -17,6 +17,7 @@
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <rte_ether.h>
+#include "forward.h"
 #include "session.h"
 #include "telemetry.h"
 
@@ -237,7 +238,8 @@ service_dict(const struct daemon *d, const struct service *s, struct rte_tel_dat
 	telemetry_u64(t, "lcore", d->worker[s->worker].cpu);
 	telemetry_u64(t, "sockets", s->nsocks);
 	telemetry_u64(t, "rcvbuf", s->conf.rcvbuf);
-	telemetry_u64(t, "received", sums.handed);
+	telemetry_u64(
+		t, "received", s->forward != NULL ? forward_entered(s->forward) : sums.handed);
 	telemetry_u64(t, "bytes", bytes);
 	telemetry_u64(t, "held", sums.held);
 	telemetry_u64(t, "held_bytes", sums.held_bytes);
@@ -575,6 +577,7 @@ telemetry_open(struct daemon *d)
 	};
 
 	the_daemon = d;
-	return telemetry_add(endpoints, SL_COUNT_OF(endpoints)) && bridge_telemetry_open() &&
+	return telemetry_add(endpoints, SL_COUNT_OF(endpoints)) && backends_telemetry_open() &&
+	       bridge_telemetry_open() && diff_telemetry_open() && explain_telemetry_open() &&
 	       session_telemetry_open() && occupancy_telemetry_open();
 }

@@ -130,7 +130,8 @@ struct sl_inet_udp_ops {
 	 * @return         descriptors of those that were not taken, at their places: d, or a copy of it
 	 *                 that is good until the next call
 	 */
-	struct sl_dgram *(*input)(void *arg, uint16_t worker, struct sl_dgram *d, uint16_t n, uint8_t *outcome);
+	struct sl_dgram *(*input)(void *arg, uint16_t worker, struct sl_dgram *d, uint16_t n,
+		uint8_t *outcome);
 	/**
 	 * Where the descriptors of the worker's next burst are best built: room for SL_INET_BURST of
 	 * them, which input is then given, or NULL if there is none. May be NULL itself.

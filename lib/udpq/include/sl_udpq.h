@@ -129,7 +129,8 @@ void sl_udpq_destroy(struct sl_udpq *q);
  * Append datagrams, as many from the front of the array as fit.
  *
  * @param producer  worker index of the caller, below conf.producers
- * @param d         descriptors, copied unless they lie in sl_udpq_room; the queue owns the buffers of those taken
+ * @param d         descriptors, copied unless they lie in sl_udpq_room; the queue owns the buffers of
+ *                  those taken
  * @param n         0..65535
  * @param why       set to the cause if fewer than n were taken, else to SL_UDPQ_DROP_NONE
  * @return          number taken; the rest stays the caller's and is counted as dropped for *why
