@@ -15,7 +15,7 @@ _sluicectl_backends()
 _sluicectl()
 {
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-	local commands='info ports services sockets lcores drops outcomes bridge backend explain audit reload diff'
+	local commands='info ports services sockets lcores drops outcomes bridge backend explain audit reload diff top trace capture'
 	local dir
 
 	case $before in
@@ -28,7 +28,7 @@ _sluicectl()
 		done
 		COMPREPLY=($(compgen -W "${COMPREPLY[*]}" -- "$word"))
 		return ;;
-	--socket)
+	--socket|-w)
 		COMPREPLY=($(compgen -f -- "$word"))
 		return ;;
 	diff)
@@ -52,6 +52,14 @@ _sluicectl()
 		COMPREPLY=($(compgen -W '--for --wait' -- "$word"))
 		return ;;
 	esac
+	# Options of the command that is there already.
+	for dir in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+		case $dir in
+		top) COMPREPLY=($(compgen -W '--once --interval' -- "$word")); return ;;
+		trace) COMPREPLY=($(compgen -W '-c' -- "$word")); return ;;
+		capture) COMPREPLY=($(compgen -W '-w -c --port' -- "$word")); return ;;
+		esac
+	done
 	COMPREPLY=($(compgen -W "$commands --name --socket --json --help" -- "$word"))
 }
 complete -F _sluicectl sluicectl

@@ -19,7 +19,8 @@
  *   refused      the reload was, or would be, refused
  *   no_backend   no load balancer has a back end of that name
  *   undrained    somebody took back the drain that was waited for
- *   busy         somebody else asks for the same at the same time
+ *   busy         somebody else asks for the same at the same time, or there is a trace already
+ *   failed       the daemon could not do it
  *   unbalanced   the audit found a difference (status 1)
  */
 
@@ -38,6 +39,9 @@
 
 /** Set once, by the options. */
 extern bool ctl_json;
+
+/** Called once, before a failure is told; NULL for nothing. */
+extern void (*ctl_before_fail)(void);
 
 /** Print the failure in the way that was asked for, and end. */
 void ctl_fail(const char *code, const char *format, ...)
@@ -64,6 +68,8 @@ extern const struct ctl_command ctl_backend_commands[];
 extern const struct ctl_command ctl_bridge_commands[];
 extern const struct ctl_command ctl_daemon_commands[];
 extern const struct ctl_command ctl_diff_commands[];
+extern const struct ctl_command ctl_follow_commands[];
+extern const struct ctl_command ctl_top_commands[];
 
 /* ---- link.c ---- */
 

@@ -10,10 +10,12 @@
 #include "ctl.h"
 
 bool ctl_json;
+void (*ctl_before_fail)(void);
 
 /* A group of commands is a file cmd_GROUP.c. */
 static const struct ctl_command *const groups[] = {ctl_show_commands, ctl_bridge_commands,
-	ctl_backend_commands, ctl_daemon_commands, ctl_diff_commands};
+	ctl_backend_commands, ctl_daemon_commands, ctl_diff_commands, ctl_top_commands,
+	ctl_follow_commands};
 
 static const char help_head[] = "sluicectl [--name NAME | --socket PATH] [--json] COMMAND ...\n";
 static const char help_tail[] =
@@ -25,9 +27,13 @@ static const char help_tail[] =
 void
 ctl_fail(const char *code, const char *format, ...)
 {
+	void (*before)(void) = ctl_before_fail;
 	char text[1024];
 	va_list args;
 
+	ctl_before_fail = NULL;
+	if (before != NULL)
+		before();
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);

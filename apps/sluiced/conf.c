@@ -102,6 +102,7 @@ take_keys(struct conf_at *at, const struct conf_key *keys, uint32_t line,
 
 const struct conf_section conf_sections[] = {
 	{"sluiced", false, conf_sluiced_keys, NULL},
+	{"metrics", false, conf_metrics_keys, conf_metrics_begin},
 	{"port", true, conf_port_keys, conf_port_begin},
 	{"service", true, conf_service_keys, conf_service_begin},
 	{"backend", true, conf_backend_keys, conf_backend_begin},

@@ -205,6 +205,15 @@ struct conf_service {
 	struct conf_mirror mirror;    /**< of kind = mirror */
 };
 
+/** Where counters are served for scrapers: a path, or a port above 0, or neither. */
+struct conf_metrics {
+	uint32_t line; /**< 0: no such section */
+	uint32_t listen_line;
+	char path[100]; /**< of a unix socket */
+	struct sl_addr addr;
+	uint16_t port;
+};
+
 struct conf {
 	char name[CONF_NAME_LEN]; /**< "" unless given: tells daemons on one machine apart */
 	struct conf_lcores lcores;
@@ -215,6 +224,9 @@ struct conf {
 	uint32_t hugepages_line;
 	int log_level; /**< RTE_LOG_... */
 	enum conf_idle idle;
+	bool secondary; /**< other DPDK processes may attach */
+	uint32_t secondary_line;
+	struct conf_metrics metrics;
 	uint32_t idle_line;
 	uint16_t ndrivers;
 	char driver[CONF_DRIVERS_MAX][CONF_VALUE_LEN];
@@ -283,6 +295,9 @@ void conf_restart_only(const struct conf *now, const struct conf *next, struct m
 
 /** Do they write to the same place in the same way, if they are mirrors? */
 bool conf_mirror_equal(const struct conf_service *a, const struct conf_service *b);
+
+/** Do both serve counters at the same place, or neither at any? */
+bool conf_metrics_equal(const struct conf_metrics *a, const struct conf_metrics *b);
 
 /** Are two services the same in all that concerns traffic? Of kind = forward: but for the back
  * ends, see conf_forward_equal. */

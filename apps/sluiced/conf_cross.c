@@ -399,6 +399,10 @@ conf_cross(struct conf *conf, struct mistakes *m)
 	conf_mirror_cross(conf, m);
 	check_lcores(conf, m);
 	check_memory(conf, m);
+	if (conf->secondary && conf->hugepages == CONF_HUGE_NO)
+		mistake(m, conf->secondary_line,
+			"[sluiced] secondary = yes: other processes share memory by hugepages, and "
+			"\"hugepages = no\" forbids them; write yes or auto there, or no here.");
 	for (uint16_t i = 0; i < conf->nservices; i++) {
 		if (conf->service[i].rcvbuf == 0)
 			conf->service[i].rcvbuf = RCVBUF_DEFAULT;
@@ -461,6 +465,10 @@ conf_restart_only(const struct conf *now, const struct conf *next, struct mistak
 	if (now->ndrivers != next->ndrivers ||
 		memcmp(now->driver, next->driver, sizeof(now->driver)) != 0)
 		mistake(m, next->driver_line, "[sluiced] driver: %s", what);
+	if (now->secondary != next->secondary)
+		mistake(m, next->secondary_line, "[sluiced] secondary: %s", what);
+	if (!conf_metrics_equal(&now->metrics, &next->metrics))
+		mistake(m, next->metrics.listen_line, "[metrics] listen: %s", what);
 	for (uint16_t i = 0; i < next->nports; i++) {
 		const struct conf_port *p = &next->port[i], *q = find_port(now, p->name);
 

@@ -197,6 +197,17 @@ take_idle(struct conf_at *at)
 }
 
 static void
+take_secondary(struct conf_at *at)
+{
+	static const char *const yes_no[] = {"no", "yes"};
+	unsigned int i;
+
+	at->conf->secondary_line = at->line;
+	if (conf_word(at, yes_no, SL_COUNT_OF(yes_no), "yes or no", &i))
+		at->conf->secondary = i == 1;
+}
+
+static void
 take_driver(struct conf_at *at)
 {
 	struct conf *conf = at->conf;
@@ -225,5 +236,6 @@ const struct conf_key conf_sluiced_keys[] = {
 	{"log", NULL, take_log},
 	{"idle", NULL, take_idle},
 	{"driver", NULL, take_driver},
+	{"secondary", NULL, take_secondary},
 	{NULL, NULL, NULL},
 };

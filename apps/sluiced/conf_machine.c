@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Sluice developers
  */
 #include <ifaddrs.h>
+#include <mntent.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <stdio.h>
@@ -30,21 +31,42 @@ check_cpus(const struct conf *conf, struct mistakes *m)
 				conf->lcores.cpu[i]);
 }
 
+/* Is a file system of hugepages there? DPDK makes the files that other processes open in it. */
+static bool
+hugetlbfs_mounted(void)
+{
+	FILE *f = setmntent("/proc/self/mounts", "r");
+	const struct mntent *e = NULL;
+
+	if (f == NULL)
+		return false;
+	while ((e = getmntent(f)) != NULL && strcmp(e->mnt_type, "hugetlbfs") != 0)
+		;
+	endmntent(f);
+	return e != NULL;
+}
+
 static void
 check_hugepages(const struct conf *conf, struct mistakes *m)
 {
+	const char *key = conf->secondary ? "secondary" : "hugepages";
+	uint32_t line = conf->secondary ? conf->secondary_line : conf->hugepages_line;
 	uint64_t most = app_huge_free_mb();
 
-	if (conf->hugepages != CONF_HUGE_YES)
+	if (conf->hugepages != CONF_HUGE_YES && !conf->secondary)
 		return;
 	if (geteuid() != 0)
-		mistake(m, conf->hugepages_line,
-			"[sluiced] hugepages = yes: needs root; run as root, or write no.");
+		mistake(m, line, "[sluiced] %s = yes: needs root; run as root, or write no.", key);
 	else if (most < conf->memory_mb)
-		mistake(m, conf->hugepages_line,
-			"[sluiced] hugepages = yes: %u MB are needed and %llu MB of one size free; "
+		mistake(m, line,
+			"[sluiced] %s = yes: %u MB are needed and %llu MB of one size free; "
 			"\"sysctl vm.nr_hugepages=%u\" reserves them, or write no.",
-			conf->memory_mb, (unsigned long long)most, (conf->memory_mb + 1) / 2 + 8);
+			key, conf->memory_mb, (unsigned long long)most,
+			(conf->memory_mb + 1) / 2 + 8);
+	else if (conf->secondary && !hugetlbfs_mounted())
+		mistake(m, line,
+			"[sluiced] secondary = yes: no hugetlbfs is mounted; \"mount -t hugetlbfs "
+			"none /dev/hugepages\" does it, or write no.");
 }
 
 static void

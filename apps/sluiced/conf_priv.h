@@ -49,6 +49,7 @@ extern const struct conf_section conf_sections[];
 
 void *conf_port_begin(struct conf_at *at, const char *name);
 void *conf_service_begin(struct conf_at *at, const char *name);
+void *conf_metrics_begin(struct conf_at *at, const char *name);
 void *conf_backend_begin(struct conf_at *at, const char *name);
 void *conf_bridge_begin(struct conf_at *at, const char *name);
 
@@ -59,6 +60,7 @@ void conf_too_many(struct conf_at *at, unsigned int max, const char *what);
 extern const struct conf_key conf_sluiced_keys[];
 extern const struct conf_key conf_port_keys[];
 extern const struct conf_key conf_service_keys[];
+extern const struct conf_key conf_metrics_keys[];
 extern const struct conf_key conf_backend_keys[];
 extern const struct conf_key conf_bridge_keys[];
 /** Those of a [service] section that only kind = forward has, by enum conf_forward_key; the example

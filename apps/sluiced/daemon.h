@@ -25,6 +25,8 @@
 
 #include <pthread.h>
 
+#include <rte_cycles.h>
+
 #include <rte_interrupts.h>
 
 #include "bridge.h"
@@ -93,12 +95,13 @@ struct service_cell {
 
 /** Sums over sockets: those that are open, or those that are closed. */
 struct service_sums {
-	uint64_t appended; /**< datagrams that entered the queues */
-	uint64_t handed;   /**< of these, handed to the service */
-	uint64_t purged;   /**< of these, in a queue when its socket was closed */
-	uint64_t held;	   /**< of these, in a queue now */
-	uint64_t rcvbuf;   /**< refused: no room for their size */
-	uint64_t slots;	   /**< refused: no slot */
+	uint64_t appended;   /**< datagrams that entered the queues */
+	uint64_t handed;     /**< of these, handed to the service */
+	uint64_t purged;     /**< of these, in a queue when its socket was closed */
+	uint64_t held;	     /**< of these, in a queue now */
+	uint64_t held_bytes; /**< packet memory that they take */
+	uint64_t rcvbuf;     /**< refused: no room for their size */
+	uint64_t slots;	     /**< refused: no slot */
 };
 
 struct backends;
@@ -131,6 +134,7 @@ struct service_table {
 };
 
 struct daemon;
+struct trace;
 
 struct worker_pair {
 	uint16_t port_index;
@@ -162,6 +166,11 @@ struct worker {
 	uint64_t sleeps;
 	uint64_t slept_ns;
 	uint64_t longest_ns;
+	uint64_t busy_cycles;		   /**< of the TSC: turns that found work */
+	uint64_t idle_cycles;		   /**< turns that found none, and what is between turns */
+	uint64_t sleep_cycles;		   /**< asleep */
+	uint64_t billed;		   /**< the TSC, up to which cycles are counted */
+	uint64_t served;		   /**< datagrams handed to services */
 	uint64_t received[CONF_PORTS_MAX]; /**< packets by port */
 	uint64_t interrupts;		   /**< sleeps that a receive queue ended */
 	uint64_t wakes;			   /**< that another thread ended */
@@ -191,11 +200,12 @@ struct daemon {
 	uint16_t nworkers;
 	struct worker *worker;
 	struct service_table *table; /**< (release by control, acquire by workers) */
-	bool crowded;		     /**< workers share processors with others */
-	bool interrupts;	     /**< ports were started with receive interrupts */
-	bool halt;		     /**< (relaxed) workers return */
-	bool park;		     /**< (release) workers park */
-	int event_fd;		     /**< an eventfd: a worker has something for the main thread */
+	struct trace *trace; /**< (release by control, acquire by workers) NULL: none is on */
+	bool crowded;	     /**< workers share processors with others */
+	bool interrupts;     /**< ports were started with receive interrupts */
+	bool halt;	     /**< (relaxed) workers return */
+	bool park;	     /**< (release) workers park */
+	int event_fd;	     /**< an eventfd: a worker has something for the main thread */
 	uint64_t started_s;
 	uint64_t reloads;			 /**< applied (l) */
 	uint64_t refused;			 /**< reloads that were refused (l) */
@@ -218,6 +228,17 @@ int daemon_addresses_ready(const struct daemon *d);
 void daemon_end(struct daemon *d);
 
 /* ---- workers (worker.c) ---- */
+
+/** Bill the time since the last bill to one of a worker's counters of cycles. Caller: the worker.
+ */
+static inline void
+worker_bill(struct worker *w, uint64_t *cycles)
+{
+	uint64_t now = rte_rdtsc();
+
+	sl_counter_add(cycles, now - w->billed);
+	w->billed = now;
+}
 
 /** A worker's life; the argument is its struct worker. */
 int worker_main(void *worker);

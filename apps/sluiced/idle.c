@@ -59,6 +59,7 @@ now_ns(void)
 static uint64_t
 begin_sleep(struct worker *w)
 {
+	worker_bill(w, &w->idle_cycles);
 	sl_inet_worker_offline(w->d->inet, w->index);
 	return now_ns();
 }
@@ -73,6 +74,7 @@ end_sleep(struct worker *w, uint64_t begin)
 	sl_counter_add(&w->slept_ns, slept);
 	if (slept > w->longest_ns)
 		sl_store_relaxed(&w->longest_ns, slept);
+	worker_bill(w, &w->sleep_cycles);
 }
 
 static void

@@ -16,7 +16,9 @@
 
 #include "../common/app.h"
 #include "daemon.h"
+#include "metrics.h"
 #include "notify.h"
+#include "session.h"
 
 /* Duplicate address detection takes a second; see that it has the chance to end. */
 #define READY_MS 5000
@@ -211,10 +213,24 @@ run(struct daemon *d, int fd)
 	}
 }
 
+/* Start to serve counters over HTTP, if the file says so. */
+static struct metrics_server *
+serve_metrics(struct daemon *d)
+{
+	struct metrics_server *s;
+	char why[512];
+
+	if (metrics_serve(d, &s, why, sizeof(why)) == 0)
+		return s;
+	daemon_end(d);
+	app_fail("%s.", why);
+}
+
 int
 main(int argc, char **argv)
 {
 	struct daemon *d = &the_daemon;
+	struct metrics_server *metrics = NULL;
 	struct mistakes *m;
 	bool check;
 	sigset_t set;
@@ -241,6 +257,7 @@ main(int argc, char **argv)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN); /* a client that goes away is an error of its socket */
 	fd = signalfd(-1, &set, SFD_CLOEXEC);
 	d->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (fd < 0 || d->event_fd < 0)
@@ -252,6 +269,7 @@ main(int argc, char **argv)
 			daemon_end(d);
 			fail_if_any(m);
 		}
+		metrics = serve_metrics(d);
 		if (!telemetry_open(d))
 			app_note("no endpoints: sluicectl cannot ask this daemon");
 		pthread_mutex_lock(&d->lock);
@@ -263,6 +281,11 @@ main(int argc, char **argv)
 	}
 	app_note("ending");
 	notify_stopping();
+	metrics_server_close(metrics);
+	pthread_mutex_lock(&d->lock);
+	d->state = DAEMON_ENDING;
+	pthread_mutex_unlock(&d->lock);
+	sessions_stop(d);
 	daemon_end(d);
 	mistakes_free(m);
 	close(d->event_fd);

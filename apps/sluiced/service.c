@@ -25,6 +25,7 @@
 #include "daemon.h"
 #include "forward.h"
 #include "sl_errno.h"
+#include "trace.h"
 
 #define HEADROOM 128 /* as sl_inet_udp_output needs */
 #define SLOTS 4096
@@ -225,20 +226,13 @@ free_all(const struct sl_dgram *g, uint16_t n)
 	rte_pktmbuf_free_bulk(bufs, n);
 }
 
-static uint32_t
-serve(struct worker *w, const struct service_table *t, struct service *s, struct sl_udp_sock *sock,
-	uint64_t rx_ns)
+/* Do with datagrams what the service does. */
+static void
+handle(struct worker *w, const struct service_table *t, struct service *s, const struct sl_dgram *g,
+	int n, uint64_t rx_ns)
 {
 	struct service_cell *cell = &s->cell[w->index];
-	struct sl_dgram g[SL_UDPQ_BURST_MAX];
-	int n = sl_udp_recv_burst(sock, g, SL_UDPQ_BURST_MAX);
-	uint64_t bytes = 0;
 
-	if (n <= 0)
-		return 0;
-	for (int i = 0; i < n; i++)
-		bytes += g[i].len;
-	sl_counter_add(&cell->bytes, bytes);
 	switch (sl_load_relaxed(&s->kind)) {
 	case CONF_SINK:
 		free_all(g, (uint16_t)n);
@@ -263,6 +257,42 @@ serve(struct worker *w, const struct service_table *t, struct service *s, struct
 		sl_counter_add(&cell->outcome[SERVICE_DROPPED], (uint64_t)n);
 		break;
 	}
+}
+
+/* One at a time, to see what becomes of each. */
+static void __attribute__((noinline))
+handle_traced(struct trace *trace, struct worker *w, const struct service_table *t,
+	struct service *s, const struct sl_dgram *g, int n, uint64_t rx_ns)
+{
+	for (int i = 0; i < n; i++) {
+		struct trace_mark mark;
+		bool follow = trace_begin(trace, w, s, &g[i], &mark);
+
+		handle(w, t, s, &g[i], 1, rx_ns);
+		if (follow)
+			trace_end(trace, w, s, &mark);
+	}
+}
+
+static uint32_t
+serve(struct worker *w, const struct service_table *t, struct service *s, struct sl_udp_sock *sock,
+	uint64_t rx_ns)
+{
+	struct sl_dgram g[SL_UDPQ_BURST_MAX];
+	int n = sl_udp_recv_burst(sock, g, SL_UDPQ_BURST_MAX);
+	struct trace *trace;
+	uint64_t bytes = 0;
+
+	if (n <= 0)
+		return 0;
+	for (int i = 0; i < n; i++)
+		bytes += g[i].len;
+	sl_counter_add(&s->cell[w->index].bytes, bytes);
+	trace = trace_of(w->d);
+	if (SL_LIKELY(trace == NULL))
+		handle(w, t, s, g, n, rx_ns);
+	else
+		handle_traced(trace, w, t, s, g, n, rx_ns);
 	return (uint32_t)n;
 }
 
@@ -465,6 +495,7 @@ service_sock_sums(const struct sl_udp_sock *sock, struct service_sums *sums)
 	sums->appended += st.queue.appended;
 	sums->handed += st.datagrams;
 	sums->held += st.queue.appended - st.queue.released;
+	sums->held_bytes += st.queue.rmem;
 	sums->rcvbuf += st.queue.drops[SL_UDPQ_DROP_RCVBUF];
 	sums->slots += st.queue.drops[SL_UDPQ_DROP_SLOTS];
 }

@@ -23,6 +23,7 @@
 #include "../common/app.h"
 #include "daemon.h"
 #include "sl_errno.h"
+#include "secondary.h"
 #include "sleep.h"
 
 #define TX_RING 1024
@@ -57,6 +58,8 @@ lcore_args(struct app_eal_args *a, const struct conf *conf)
 bool
 daemon_hugepages(const struct conf *conf)
 {
+	if (conf->secondary)
+		return true;
 	if (conf->hugepages == CONF_HUGE_AUTO)
 		return geteuid() == 0 && app_huge_free_mb() >= conf->memory_mb;
 	return conf->hugepages == CONF_HUGE_YES;
@@ -84,7 +87,10 @@ eal_args(struct app_eal_args *a, const struct conf *conf)
 		app_eal_arg(a, "-d");
 		app_eal_arg(a, "%s", conf->driver[i]);
 	}
-	if (daemon_hugepages(conf)) {
+	if (conf->secondary) {
+		/* Files for all memory and state, as EAL makes them if it is told nothing. */
+		app_eal_arg(a, "--proc-type=primary");
+	} else if (daemon_hugepages(conf)) {
 		app_eal_arg(a, "--in-memory");
 	} else {
 		app_eal_arg(a, "--no-huge");
@@ -125,6 +131,7 @@ eal_start(const struct daemon *d)
 	snprintf(failed, sizeof(failed), "%s: DPDK does not start", d->path);
 	app_eal_init(&args, failed);
 	name_claim(&d->conf);
+	secondary_open(&d->conf);
 }
 
 /* net_tpacket makes as many rings as it is told to. */
@@ -393,5 +400,6 @@ daemon_end(struct daemon *d)
 			d->pool->size);
 	rte_mempool_free(d->pool);
 	free(d->worker);
+	secondary_close(&d->conf);
 	rte_eal_cleanup();
 }

@@ -14,9 +14,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <rte_ether.h>
 #include "forward.h"
+#include "session.h"
 #include "telemetry.h"
 
 /* Telemetry calls back without an argument of ours. */
@@ -89,6 +91,7 @@ on_info(const char *cmd, const char *param, struct rte_tel_data *t)
 	telemetry_u64(t, "services", d->table != NULL ? d->table->n : 0);
 	telemetry_text(t, "hugepages", daemon_hugepages(&d->conf) ? "yes" : "no");
 	telemetry_text(t, "idle", conf_idle_name(d->conf.idle));
+	telemetry_u64(t, "tsc_hz", rte_get_tsc_hz());
 	telemetry_text(t, "log", conf_log_name(d->conf.log_level));
 	telemetry_leave(d);
 	return 0;
@@ -195,6 +198,23 @@ on_services(const char *cmd, const char *param, struct rte_tel_data *t)
 	return 0;
 }
 
+/* What the service or its queues lost, by cause. */
+static void
+service_drops(const struct service_sums *sums, const uint64_t *outcome, struct rte_tel_data *t)
+{
+	struct rte_tel_data *drops = rte_tel_data_alloc();
+
+	if (drops == NULL)
+		return;
+	rte_tel_data_start_dict(drops);
+	telemetry_u64(drops, "udp_rcvbuf", sums->rcvbuf);
+	telemetry_u64(drops, "udp_slots", sums->slots);
+	for (int i = 0; i < SERVICE_OUTCOMES; i++)
+		if (service_outcome_info[i].drop)
+			telemetry_u64(drops, service_outcome_info[i].name, outcome[i]);
+	rte_tel_data_add_dict_container(t, "drops", drops, 0);
+}
+
 static void
 service_dict(const struct daemon *d, const struct service *s, struct rte_tel_data *t)
 {
@@ -222,8 +242,10 @@ service_dict(const struct daemon *d, const struct service *s, struct rte_tel_dat
 		t, "received", s->forward != NULL ? forward_entered(s->forward) : sums.handed);
 	telemetry_u64(t, "bytes", bytes);
 	telemetry_u64(t, "held", sums.held);
+	telemetry_u64(t, "held_bytes", sums.held_bytes);
 	telemetry_u64(t, "udp_rcvbuf", sums.rcvbuf);
 	telemetry_u64(t, "udp_slots", sums.slots);
+	service_drops(&sums, outcome, t);
 	if (outcomes == NULL)
 		return;
 	rte_tel_data_start_dict(outcomes);
@@ -346,6 +368,23 @@ on_lcores(const char *cmd, const char *param, struct rte_tel_data *t)
 	return 0;
 }
 
+/* What the worker lost, by cause; causes that did not happen are left out. */
+static void
+lcore_drops(const struct daemon *d, const struct worker *w, struct rte_tel_data *t)
+{
+	struct rte_tel_data *drops = rte_tel_data_alloc();
+	uint64_t counts[SL_OUTCOME_COUNT];
+
+	if (drops == NULL)
+		return;
+	rte_tel_data_start_dict(drops);
+	sl_inet_outcomes(d->inet, w->index, counts);
+	for (int i = 0; i < SL_OUTCOME_COUNT; i++)
+		if (sl_outcome_info((enum sl_outcome)i)->drop && counts[i] != 0)
+			telemetry_u64(drops, sl_outcome_info((enum sl_outcome)i)->name, counts[i]);
+	rte_tel_data_add_dict_container(t, "drops", drops, 0);
+}
+
 static void
 lcore_dict(const struct daemon *d, const struct worker *w, struct rte_tel_data *t)
 {
@@ -359,6 +398,10 @@ lcore_dict(const struct daemon *d, const struct worker *w, struct rte_tel_data *
 	telemetry_u64(t, "received", received);
 	telemetry_u64(t, "turns", sl_load_relaxed(&w->turns));
 	telemetry_u64(t, "busy_turns", sl_load_relaxed(&w->busy_turns));
+	telemetry_u64(t, "served", sl_load_relaxed(&w->served));
+	telemetry_u64(t, "busy_cycles", sl_load_relaxed(&w->busy_cycles));
+	telemetry_u64(t, "idle_cycles", sl_load_relaxed(&w->idle_cycles));
+	telemetry_u64(t, "sleep_cycles", sl_load_relaxed(&w->sleep_cycles));
 	telemetry_text(t, "idle", conf_idle_name(d->conf.idle));
 	telemetry_u64(t, "sleeps", sl_load_relaxed(&w->sleeps));
 	telemetry_u64(t, "interrupts", sl_load_relaxed(&w->interrupts));
@@ -367,6 +410,7 @@ lcore_dict(const struct daemon *d, const struct worker *w, struct rte_tel_data *
 	telemetry_u64(t, "slept_us", sl_load_relaxed(&w->slept_ns) / 1000);
 	telemetry_u64(t, "longest_sleep_us", sl_load_relaxed(&w->longest_ns) / 1000);
 	telemetry_u64(t, "sleep_limit_us", w->sleep_max_ns / 1000);
+	lcore_drops(d, w, t);
 }
 
 static int
@@ -548,5 +592,6 @@ telemetry_open(struct daemon *d)
 
 	the_daemon = d;
 	return telemetry_add(endpoints, SL_COUNT_OF(endpoints)) && backends_telemetry_open() &&
-	       bridge_telemetry_open() && diff_telemetry_open() && explain_telemetry_open();
+	       bridge_telemetry_open() && diff_telemetry_open() && explain_telemetry_open() &&
+	       session_telemetry_open() && occupancy_telemetry_open();
 }

@@ -46,4 +46,7 @@ void telemetry_text(struct rte_tel_data *t, const char *name, const char *text);
 /** A name with a number. */
 void telemetry_u64(struct rte_tel_data *t, const char *name, uint64_t n);
 
+/** Register the endpoint of occupancy_telemetry.c. Caller: main thread, once. */
+bool occupancy_telemetry_open(void);
+
 #endif

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <rte_common.h>
+#include <rte_cycles.h>
 #include <rte_pause.h>
 
 #include "daemon.h"
@@ -62,7 +63,7 @@ turn(struct worker *w)
 {
 	struct daemon *d = w->d;
 	const struct service_table *table;
-	uint32_t work = 0;
+	uint32_t work = 0, served;
 
 	for (uint16_t i = 0; i < w->npairs; i++) {
 		const struct worker_pair *p = &w->pair[i];
@@ -79,13 +80,14 @@ turn(struct worker *w)
 	table = sl_load_acquire(&d->table); /* pairs with publish() */
 	if (work != 0)
 		idle_wake_readers(w, table);
-	work += services_turn(w, table);
+	served = services_turn(w, table);
+	sl_counter_add(&w->served, served);
 	for (uint16_t p = 0; p < d->conf.nports; p++)
 		if (d->conf.port[p].bridge == 0)
 			sl_inet_flush(d->inet, w->index, d->port_id[p], w->tx_queue[p]);
 	/* Only its polls say so for the stack, and a worker may have none of them. */
 	sl_inet_worker_quiescent(d->inet, w->index);
-	return work;
+	return work + served;
 }
 
 int
@@ -97,15 +99,18 @@ worker_main(void *arg)
 	/* A sleep is to end when it says, not 50 us later. */
 	prctl(PR_SET_TIMERSLACK, 1UL);
 	idle_busy(w);
+	w->billed = rte_rdtsc();
 	sl_inet_worker_online(d->inet, w->index);
 	while (!sl_load_relaxed(&d->halt)) {
 		uint32_t work = turn(w);
 
+		worker_bill(w, work != 0 ? &w->busy_cycles : &w->idle_cycles);
 		sl_counter_add(&w->turns, 1);
 		if (work != 0) {
 			sl_counter_add(&w->busy_turns, 1);
 			idle_busy(w);
 		} else if (idle_rest(w, turn) != 0) {
+			worker_bill(w, &w->busy_cycles);
 			idle_busy(w);
 		}
 		if (SL_UNLIKELY(sl_load_acquire(&d->park)))

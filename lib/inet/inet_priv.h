@@ -152,6 +152,7 @@ struct sl_inet {
 	uint64_t ns_per_tick_q32; /* nanoseconds in a TSC cycle, 32.32 fixed point */
 	const struct sl_inet_udp_ops *udp;
 	void *udp_arg;
+	const struct sl_inet_tap *tap; /* (a) IN1; NULL for none */
 	struct inet_worker *worker;
 	struct rte_rcu_qsbr *rcu;
 	struct inet_neigh_table *neigh;

@@ -7,6 +7,13 @@
 #include "neigh.h"
 #include "reasm.h"
 
+/* Kept apart from the poll so that the common case stays small. */
+static void __attribute__((noinline)) input_tapped(const struct sl_inet_tap *tap, uint16_t worker,
+	uint16_t port_id, uint16_t queue, struct rte_mbuf **pkts, uint16_t n)
+{
+	tap->input(tap->arg, worker, port_id, queue, pkts, n);
+}
+
 uint16_t
 sl_inet_poll(struct sl_inet *inet, uint16_t worker, uint16_t port_id, uint16_t queue)
 {
@@ -21,8 +28,14 @@ sl_inet_poll(struct sl_inet *inet, uint16_t worker, uint16_t port_id, uint16_t q
 	n = rte_eth_rx_burst(port_id, queue, pkts, SL_INET_BURST);
 	w->now_ns = inet_now(inet);
 	if (n > 0) {
-		inet_wport_check(inet, &port->workers[worker]);
-		inet_input(inet, worker, port, pkts, n);
+		const struct sl_inet_tap *tap = sl_load_acquire(&inet->tap); /* IN1 */
+
+		if (SL_LIKELY(tap == NULL)) {
+			inet_wport_check(inet, &port->workers[worker]);
+			inet_input(inet, worker, port, pkts, n);
+		} else {
+			input_tapped(tap, worker, port_id, queue, pkts, n);
+		}
 	}
 	if (SL_UNLIKELY(w->now_ns >= sl_load_relaxed(&port->tick_ns)))
 		inet_timers_dev(inet, worker, port, w->now_ns);
@@ -50,6 +63,12 @@ sl_inet_input_burst(
 	inet_wport_check(inet, &port->workers[worker]);
 	memcpy(own, pkts, n * sizeof(*own));
 	inet_input(inet, worker, port, own, n);
+}
+
+void
+sl_inet_set_tap(struct sl_inet *inet, const struct sl_inet_tap *tap)
+{
+	sl_store_release(&inet->tap, tap); /* IN1 */
 }
 
 void

@@ -6,7 +6,8 @@
 
 /* Configuration files with a mistake, one a rule, and all that is said about each. G, P and S are a
  * [sluiced], a [port] and a [service] section without mistakes, of 2, 3 and 3 lines. */
-#define SECTIONS "[sluiced], [port NAME], [service NAME], [backend NAME] and [bridge NAME]"
+#define SECTIONS                                                                                   \
+	"[sluiced], [metrics], [port NAME], [service NAME], [backend NAME] and [bridge NAME]"
 #define G "[sluiced]\nlcores = 1\n"
 #define P "[port wan]\ndevargs = net_tpacket0,iface=v1\naddress = 198.18.0.2/24\n"
 #define S "[service echo]\nkind = echo\nudp-port = 7\n"
@@ -15,6 +16,11 @@
 	"[backend b1]\naddress = 198.18.0.11\nudp-port = 53\n"                                     \
 	"[backend b2]\naddress = 198.18.0.12\nudp-port = 53\n"
 #define L "[service lb]\nkind = forward\nudp-port = 53\naddress = 198.18.0.2\nbackends = b1 b2\n"
+
+#define NO_PLACE                                                                                   \
+	"is no place to listen; write 127.0.0.1:9111, [::1]:9111 or unix:/run/sluiced-metrics.\n"
+#define FIFTY "0123456789012345678901234567890123456789012345678"
+#define LONG_PATH FIFTY "/" FIFTY "/"
 
 static const struct bad_file {
 	const char *name;
@@ -103,7 +109,7 @@ static const struct bad_file {
 	{"unknown key",
 		G "core = 1\n" P,
 		"t.conf:3: [sluiced] core: no such key here; there are name, lcores, memory, "
-		"hugepages, log, idle and driver.\n"},
+		"hugepages, log, idle, driver and secondary.\n"},
 	{"unknown key of a port",
 		G P "ip = 198.18.0.3\n",
 		"t.conf:6: [port wan] ip: no such key here; there are devargs, address, "
@@ -607,6 +613,45 @@ static const struct bad_file {
 		"t.conf:11: [service a] udp-port = c: is no whole number; write one of 1 to "
 		"65535.\n"
 		"t.conf:12: [x]: no such section here; there are " SECTIONS ".\n"},
+	{"secondary",
+		G "secondary = maybe\n" P,
+		"t.conf:3: [sluiced] secondary = maybe: is not known; write yes or no.\n"},
+	{"secondary without hugepages",
+		G "hugepages = no\nsecondary = yes\n" P,
+		"t.conf:4: [sluiced] secondary = yes: other processes share memory by hugepages, "
+		"and \"hugepages = no\" forbids them; write yes or auto there, or no here.\n"},
+	{"metrics without a place",
+		G P "[metrics]\n",
+		"t.conf:6: [metrics]: lacks listen; add \"listen = 127.0.0.1:9111\", for "
+		"instance.\n"},
+	{"metrics with a name",
+		G P "[metrics a]\nlisten = 127.0.0.1:9111\n",
+		"t.conf:6: [metrics a]: no such section here; there are " SECTIONS ".\n"},
+	{"metrics nowhere",
+		G P "[metrics]\nlisten = 9111\n",
+		"t.conf:7: [metrics] listen = 9111: " NO_PLACE},
+	{"metrics without a port",
+		G P "[metrics]\nlisten = 127.0.0.1:0\n",
+		"t.conf:7: [metrics] listen = 127.0.0.1:0: " NO_PLACE},
+	{"metrics without brackets",
+		G P "[metrics]\nlisten = ::1:9111\n",
+		"t.conf:7: [metrics] listen = ::1:9111: " NO_PLACE},
+	{"metrics with a prefix",
+		G P "[metrics]\nlisten = 127.0.0.1/8:9111\n",
+		"t.conf:7: [metrics] listen = 127.0.0.1/8:9111: " NO_PLACE},
+	{"metrics for everybody",
+		G P "[metrics]\nlisten = [2001:db8::2]:9111\n",
+		"t.conf:7: [metrics] listen = [2001:db8::2]:9111: is no loopback address, and "
+		"whoever reaches it may read it; write 127.0.0.1:9111 and let a proxy guard the "
+		"way in.\n"},
+	{"metrics on half a path",
+		G P "[metrics]\nlisten = unix:metrics\n",
+		"t.conf:7: [metrics] listen = unix:metrics: \"metrics\" is no whole path; begin it "
+		"with \"/\".\n"},
+	{"metrics on a long path",
+		G P "[metrics]\nlisten = unix:/" LONG_PATH "\n",
+		"t.conf:7: [metrics] listen = unix:/" LONG_PATH ": is longer than the path of a "
+		"socket can be, 99; choose another.\n"},
 };
 
 #endif

@@ -233,6 +233,28 @@ void sl_inet_set_udp(struct sl_inet *inet, const struct sl_inet_udp_ops *ops, vo
  */
 uint16_t sl_inet_poll(struct sl_inet *inet, uint16_t worker, uint16_t port_id, uint16_t queue);
 
+/** Takes what a poll received in the stack's place, to look at it. */
+struct sl_inet_tap {
+	/**
+	 * @param pkts   the burst as received; to be handed to sl_inet_input_burst, whole or in parts, or
+	 *               to be freed
+	 * @param n      1..SL_INET_BURST
+	 * Caller: the worker, in its poll; must not block.
+	 */
+	void (*input)(void *arg, uint16_t worker, uint16_t port_id, uint16_t queue,
+		struct rte_mbuf **pkts, uint16_t n);
+	void *arg;
+};
+
+/**
+ * Set the tap of all workers, or take it away with NULL. Without one, polls pay a branch for a burst.
+ * A former tap is out of use after sl_inet_synchronize.
+ *
+ * @param tap   lives until then
+ * Caller: control path. Ordering: IN1 publishes the tap.
+ */
+void sl_inet_set_tap(struct sl_inet *inet, const struct sl_inet_tap *tap);
+
 /**
  * Process packets as if the DPDK port had just received them.
  *
