@@ -16,6 +16,7 @@
 
 #include "cksum.h"
 #include "icmp.h"
+#include "punt.h"
 #include "reasm.h"
 #include "sl_errno.h"
 #include "sl_udpq_mbuf.h"
@@ -481,6 +482,8 @@ deliver(struct inet_rx *rx, const struct reasm *e, struct rte_mbuf *m)
 	}
 	p.head_len = (uint16_t)inet_mbuf_read(m, 0, head, INET_HEAD);
 	result = v4 ? inet_ip4_input(rx, &p) : inet_ip6_input(rx, &p);
+	if (inet_punts(rx))
+		result = inet_punt_frame(rx, &p, result);
 	if ((result & INET_KEPT) == 0)
 		rx->free[rx->frees++] = m;
 	return result | INET_KEPT;
