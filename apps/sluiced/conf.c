@@ -67,7 +67,7 @@ static void
 take_keys(struct conf_at *at, const struct conf_key *keys, uint32_t line,
 	const struct rte_cfgfile_entry *entries, const uint32_t *key_line, uint32_t n)
 {
-	char names[MISTAKE_LEN / 2];
+	char names[MISTAKE_LEN * 3 / 4];
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct conf_key *key = find_key(keys, entries[i].name);
@@ -104,6 +104,7 @@ const struct conf_section conf_sections[] = {
 	{"sluiced", false, conf_sluiced_keys, NULL},
 	{"port", true, conf_port_keys, conf_port_begin},
 	{"service", true, conf_service_keys, conf_service_begin},
+	{"backend", true, conf_backend_keys, conf_backend_begin},
 	{NULL, false, NULL, NULL},
 };
 

@@ -14,12 +14,16 @@
  * does not have. A configuration is of use only if there was no mistake at all.
  */
 
+#include "balancer.h"
 #include "mistakes.h"
 #include "sl_inet.h"
 #include "stamp.h"
 
 #define CONF_PORTS_MAX 16
 #define CONF_SERVICES_MAX 64
+#define CONF_BACKENDS_MAX 256
+/** Back ends of one service. */
+#define CONF_FORWARD_BACKENDS_MAX 64
 #define CONF_LCORES_MAX 64
 #define CONF_ADDRS_MAX 8
 #define CONF_QUEUES_MAX 16
@@ -29,7 +33,7 @@
 
 enum conf_hugepages { CONF_HUGE_AUTO, CONF_HUGE_YES, CONF_HUGE_NO };
 enum conf_idle { CONF_IDLE_POLL, CONF_IDLE_BACKOFF };
-enum conf_kind { CONF_SINK, CONF_ECHO, CONF_DROP, CONF_REFLECT, CONF_KINDS };
+enum conf_kind { CONF_SINK, CONF_ECHO, CONF_DROP, CONF_REFLECT, CONF_FORWARD, CONF_KINDS };
 
 struct conf_cidr {
 	struct sl_addr addr;
@@ -67,6 +71,80 @@ struct conf_port {
 	bool promiscuous;
 };
 
+/** A back end of the load balancer, for the services that name it. */
+struct conf_backend {
+	char name[CONF_NAME_LEN];
+	uint32_t line;
+	uint32_t address_line;
+	uint32_t udp_line;
+	struct sl_addr addr; /**< :: after a mistake */
+	uint16_t udp_port;   /**< 0 after a mistake */
+	uint32_t weight;     /**< 0..MAGLEV_WEIGHT_MAX */
+};
+
+/** Octets that the file has as text. */
+struct conf_bytes {
+	uint16_t len;
+	uint8_t octet[CONF_VALUE_LEN];
+};
+
+enum conf_check_kind { CONF_CHECK_NONE, CONF_CHECK_UDP };
+
+/** How back ends are checked. */
+struct conf_check {
+	enum conf_check_kind kind;
+	uint32_t interval_ms; /**< from one request to the next, give or take a tenth */
+	uint32_t timeout_ms;  /**< 1..interval_ms: an answer that comes later is none */
+	uint32_t rise;	      /**< answers in a row that bring a back end up */
+	uint32_t fall;	      /**< failures in a row that take it down */
+	struct conf_bytes send;
+	struct conf_bytes expect; /**< what an answer begins with; empty: any answer will do */
+};
+
+/** Whose address back ends see. */
+enum conf_source {
+	CONF_SOURCE_KEEP, /**< the client's; they answer by way of us */
+	CONF_SOURCE_OWN,  /**< ours, with a port of ours */
+};
+
+/** Keys of kind = forward, in the order of the table in doc/sluiced.md. */
+enum conf_forward_key {
+	CONF_FORWARD_BACKENDS,
+	CONF_FORWARD_AFFINITY,
+	CONF_FORWARD_DRAIN,
+	CONF_FORWARD_SOURCE,
+	CONF_FORWARD_SLOTS,
+	CONF_FORWARD_SEED,
+	CONF_FORWARD_FLOWS,
+	CONF_FORWARD_FLOW_TIMEOUT,
+	CONF_FORWARD_NEW_FLOWS,
+	CONF_FORWARD_CHECK,
+	CONF_FORWARD_CHECK_INTERVAL,
+	CONF_FORWARD_CHECK_TIMEOUT,
+	CONF_FORWARD_CHECK_RISE,
+	CONF_FORWARD_CHECK_FALL,
+	CONF_FORWARD_CHECK_SEND,
+	CONF_FORWARD_CHECK_EXPECT,
+	CONF_FORWARD_KEYS
+};
+
+/** What a service of kind = forward has besides its address and UDP port. */
+struct conf_forward {
+	uint32_t line[CONF_FORWARD_KEYS]; /**< of each key; 0: not in the file */
+	char names[CONF_VALUE_LEN];	  /**< of the back ends, as in the file */
+	uint16_t nbackends;
+	uint16_t backend[CONF_FORWARD_BACKENDS_MAX]; /**< indexes into conf.backend */
+	enum balancer_affinity affinity;
+	enum balancer_drain drain;
+	enum conf_source source;
+	uint32_t slots;		/**< as for struct maglev_conf; not 0 */
+	uint32_t seed;		/**< of names and flows */
+	uint32_t flows;		/**< that each lcore remembers */
+	uint32_t idle_ms;	/**< after which a flow is forgotten */
+	uint32_t inserts_per_s; /**< new flows that each lcore remembers in a second */
+	struct conf_check check;
+};
+
 struct conf_service {
 	char name[CONF_NAME_LEN];
 	uint32_t line;
@@ -75,6 +153,7 @@ struct conf_service {
 	uint32_t port_line;
 	uint32_t sequence_line;
 	uint32_t format_line;
+	uint32_t rcvbuf_line;
 	bool has_kind;
 	enum conf_kind kind;
 	uint16_t udp_port;
@@ -84,6 +163,7 @@ struct conf_service {
 	uint64_t rcvbuf;	      /**< 0: the default */
 	enum stamp_sequence sequence; /**< of a reflector */
 	enum stamp_format format;     /**< likewise */
+	struct conf_forward forward;  /**< of kind = forward */
 };
 
 struct conf {
@@ -103,6 +183,8 @@ struct conf {
 	struct conf_port port[CONF_PORTS_MAX];
 	uint16_t nservices;
 	struct conf_service service[CONF_SERVICES_MAX];
+	uint16_t nbackends;
+	struct conf_backend backend[CONF_BACKENDS_MAX];
 };
 
 /** How a kind reads in the file. */
@@ -149,7 +231,18 @@ uint32_t conf_memory_needed_mb(const struct conf *conf);
  */
 void conf_restart_only(const struct conf *now, const struct conf *next, struct mistakes *m);
 
-/** Are two services the same in all that concerns traffic? */
+/** Are two services the same in all that concerns traffic? Of kind = forward: but for the back
+ * ends, see conf_forward_equal. */
 bool conf_service_equal(const struct conf_service *a, const struct conf_service *b);
+
+/** Is a back end the same one: name, address and UDP port? Its flows may stay then. */
+bool conf_backend_equal(const struct conf_backend *a, const struct conf_backend *b);
+
+/** Are back ends checked in the same way? */
+bool conf_check_equal(const struct conf_check *a, const struct conf_check *b);
+
+/** Have two services of kind = forward the same settings and back ends? a is of conf x, b of y. */
+bool conf_forward_equal(const struct conf *x, const struct conf_service *a, const struct conf *y,
+	const struct conf_service *b);
 
 #endif

@@ -73,6 +73,8 @@ queued(const struct conf *conf)
 		const struct conf_port *p = find_port(conf, s->port);
 		uint64_t rcvbuf = s->rcvbuf != 0 ? s->rcvbuf : RCVBUF_DEFAULT;
 
+		if (s->kind == CONF_FORWARD)
+			continue;
 		n += rcvbuf / truesize * (s->has_address || p == NULL ? 1 : p->naddrs);
 	}
 	return (uint32_t)RTE_MIN(RTE_MAX(n, (uint64_t)QUEUED_MIN), (uint64_t)UINT32_MAX / 4);
@@ -97,10 +99,13 @@ conf_memory_needed_mb(const struct conf *conf)
 {
 	uint64_t bytes = (uint64_t)conf_mbufs(conf) * (conf_mbuf_size(conf) + MBUF_OVERHEAD);
 
-	for (uint16_t i = 0; i < conf->nservices; i++)
-		if (conf->service[i].kind == CONF_REFLECT &&
-			conf->service[i].sequence == STAMP_STATEFUL)
+	for (uint16_t i = 0; i < conf->nservices; i++) {
+		const struct conf_service *s = &conf->service[i];
+
+		if (s->kind == CONF_REFLECT && s->sequence == STAMP_STATEFUL)
 			bytes += (uint64_t)SESSIONS_MB << 20;
+		bytes += conf_forward_bytes(conf, s);
+	}
 	return MEMORY_BASE_MB + (uint32_t)(bytes >> 20);
 }
 
@@ -233,8 +238,8 @@ check_ports(const struct conf_port *a, const struct conf_port *b, struct mistake
 	}
 }
 
-static const struct conf_port *
-port_of(const struct conf *conf, const struct sl_addr *a)
+const struct conf_port *
+conf_port_of(const struct conf *conf, const struct sl_addr *a)
 {
 	for (uint16_t i = 0; i < conf->nports; i++)
 		for (uint16_t k = 0; k < conf->port[i].naddrs; k++)
@@ -270,7 +275,7 @@ check_service(const struct conf *conf, const struct conf_service *s, struct mist
 			s->name, s->port, s->port);
 	if (!s->has_address)
 		return;
-	has = port_of(conf, &s->address);
+	has = conf_port_of(conf, &s->address);
 	sl_addr_format(&s->address, text, sizeof(text));
 	if (has == NULL)
 		mistake(m, s->address_line,
@@ -294,8 +299,8 @@ overlap(const struct conf *conf, const struct conf_service *a, const struct conf
 		return false;
 	if (a->has_address && b->has_address)
 		return memcmp(&a->address, &b->address, sizeof(a->address)) == 0;
-	p = a->has_address ? port_of(conf, &a->address) : find_port(conf, a->port);
-	q = b->has_address ? port_of(conf, &b->address) : find_port(conf, b->port);
+	p = a->has_address ? conf_port_of(conf, &a->address) : find_port(conf, a->port);
+	q = b->has_address ? conf_port_of(conf, &b->address) : find_port(conf, b->port);
 	/* A port or address that is not there is a mistake of its own. */
 	if ((p == NULL && (a->has_address || a->port[0] != '\0')) ||
 		(q == NULL && (b->has_address || b->port[0] != '\0')))
@@ -358,8 +363,7 @@ check_memory(struct conf *conf, struct mistakes *m)
 	else if (conf->memory_mb != 0 && conf->memory_mb < need)
 		mistake(m, conf->memory_line,
 			"[sluiced] memory = %u: is too little for %u packets; %u at least, or "
-			"smaller "
-			"\"ring\", \"queues\" or \"rcvbuf\".",
+			"smaller \"ring\", \"queues\", \"rcvbuf\" or \"flows\".",
 			conf->memory_mb, conf_mbufs(conf), need);
 }
 
@@ -376,6 +380,7 @@ conf_cross(struct conf *conf, struct mistakes *m)
 			check_ports(&conf->port[k], &conf->port[i], m);
 	}
 	check_services(conf, m);
+	conf_forward_cross(conf, m);
 	check_lcores(conf, m);
 	check_memory(conf, m);
 	for (uint16_t i = 0; i < conf->nservices; i++) {

@@ -86,9 +86,8 @@ take_port_lcores(struct conf_at *at)
 	conf_lcores(at, &port_of(at)->lcores);
 }
 
-/* Why a host on a link cannot have it, or NULL. */
-static const char *
-unfit(const struct sl_addr *a, uint8_t prefix)
+const char *
+conf_addr_unfit(const struct sl_addr *a, uint8_t prefix)
 {
 	uint32_t v4 = rte_be_to_cpu_32(sl_addr_to_v4(a));
 	uint32_t host = prefix < 32 ? UINT32_MAX >> prefix : 0;
@@ -129,7 +128,7 @@ take_cidr(struct conf_at *at, const char *word)
 			word, sl_addr_is_v4(&c->addr) ? 24 : 64);
 		return;
 	}
-	why = unfit(&c->addr, c->prefix);
+	why = conf_addr_unfit(&c->addr, c->prefix);
 	if (why != NULL) {
 		conf_wrong(at, "\"%s\" %s; give the port one of its own.", word, why);
 		return;
@@ -160,6 +159,7 @@ take_gateway(struct conf_at *at)
 	struct conf_port *p = at->item;
 	const char *text = at->value;
 	struct sl_addr a;
+	const char *why;
 	uint8_t prefix;
 	char word[64];
 
@@ -171,9 +171,9 @@ take_gateway(struct conf_at *at)
 				at, "\"%s\" is no address; write 198.18.0.1 or 2001:db8::1.", word);
 			continue;
 		}
-		if (unfit(&a, 32) != NULL) {
-			conf_wrong(
-				at, "\"%s\" %s; name a router on the link.", word, unfit(&a, 32));
+		why = conf_addr_unfit(&a, 32);
+		if (why != NULL) {
+			conf_wrong(at, "\"%s\" %s; name a router on the link.", word, why);
 			continue;
 		}
 		to = sl_addr_is_v4(&a) ? &p->gateway : &p->gateway6;

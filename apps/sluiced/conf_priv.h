@@ -49,6 +49,7 @@ extern const struct conf_section conf_sections[];
 
 void *conf_port_begin(struct conf_at *at, const char *name);
 void *conf_service_begin(struct conf_at *at, const char *name);
+void *conf_backend_begin(struct conf_at *at, const char *name);
 
 /** Tell that there are more sections of a kind than max; what: "ports". */
 void conf_too_many(struct conf_at *at, unsigned int max, const char *what);
@@ -57,6 +58,25 @@ void conf_too_many(struct conf_at *at, unsigned int max, const char *what);
 extern const struct conf_key conf_sluiced_keys[];
 extern const struct conf_key conf_port_keys[];
 extern const struct conf_key conf_service_keys[];
+extern const struct conf_key conf_backend_keys[];
+/** Those of a [service] section that only kind = forward has, by enum conf_forward_key; the example
+ * of one that may be needed is for the message that it is lacking. */
+extern const struct conf_key conf_forward_keys[CONF_FORWARD_KEYS];
+
+/** Take the value of any key of kind = forward. */
+void conf_forward_take(struct conf_at *at);
+
+/** What conf_cross does about back ends and services of kind = forward. */
+void conf_forward_cross(struct conf *conf, struct mistakes *m);
+
+/** Memory that a service of kind = forward takes of the daemon's, in bytes; 0 for other kinds. */
+uint64_t conf_forward_bytes(const struct conf *conf, const struct conf_service *s);
+
+/** The port that has an address, or NULL. */
+const struct conf_port *conf_port_of(const struct conf *conf, const struct sl_addr *a);
+
+/** Why a host on a link cannot have an address, as "is a loopback address", or NULL. */
+const char *conf_addr_unfit(const struct sl_addr *a, uint8_t prefix);
 
 /** Tell a mistake about a key's value: "[SECTION] KEY = VALUE: " comes before the sentence. */
 void conf_wrong(struct conf_at *at, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -6,7 +6,7 @@
 
 #include "conf_priv.h"
 
-static const char *const kinds[] = {"sink", "echo", "drop", "reflect"};
+static const char *const kinds[] = {"sink", "echo", "drop", "reflect", "forward"};
 
 const char *
 conf_kind_name(enum conf_kind kind)
@@ -41,7 +41,7 @@ take_kind(struct conf_at *at)
 {
 	unsigned int i;
 
-	if (conf_word(at, kinds, SL_COUNT_OF(kinds), "sink, echo, drop or reflect", &i)) {
+	if (conf_word(at, kinds, SL_COUNT_OF(kinds), "sink, echo, drop, reflect or forward", &i)) {
 		service_of(at)->kind = (enum conf_kind)i;
 		service_of(at)->has_kind = true;
 	}
@@ -110,6 +110,7 @@ take_rcvbuf(struct conf_at *at)
 {
 	uint64_t n;
 
+	service_of(at)->rcvbuf_line = at->line;
 	if (conf_number(at, 4096, 1000000000, &n))
 		service_of(at)->rcvbuf = n;
 }
@@ -122,5 +123,21 @@ const struct conf_key conf_service_keys[] = {
 	{"rcvbuf", NULL, take_rcvbuf},
 	{"sequence", NULL, take_sequence},
 	{"format", NULL, take_format},
+	{"backends", NULL, conf_forward_take},
+	{"affinity", NULL, conf_forward_take},
+	{"drain", NULL, conf_forward_take},
+	{"source", NULL, conf_forward_take},
+	{"slots", NULL, conf_forward_take},
+	{"seed", NULL, conf_forward_take},
+	{"flows", NULL, conf_forward_take},
+	{"flow-timeout", NULL, conf_forward_take},
+	{"new-flows", NULL, conf_forward_take},
+	{"check", NULL, conf_forward_take},
+	{"check-interval", NULL, conf_forward_take},
+	{"check-timeout", NULL, conf_forward_take},
+	{"check-rise", NULL, conf_forward_take},
+	{"check-fall", NULL, conf_forward_take},
+	{"check-send", NULL, conf_forward_take},
+	{"check-expect", NULL, conf_forward_take},
 	{NULL, NULL, NULL},
 };

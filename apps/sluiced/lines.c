@@ -41,6 +41,16 @@ without_comment(struct span s)
 	return strip(s);
 }
 
+/* Does a backslash begin \xNN, an octet? */
+static bool
+is_escape(const char *at, size_t len)
+{
+	static const char hex[] = "0123456789abcdefABCDEF";
+
+	return len >= 4 && at[1] == 'x' && memchr(hex, at[2], sizeof(hex) - 1) != NULL &&
+	       memchr(hex, at[3], sizeof(hex) - 1) != NULL;
+}
+
 /* The first byte that is no text, or -1. */
 static int
 odd_byte(struct span s)
@@ -48,7 +58,9 @@ odd_byte(struct span s)
 	for (size_t i = 0; i < s.len; i++) {
 		unsigned char c = (unsigned char)s.at[i];
 
-		if ((c < ' ' && c != '\t') || c >= 0x7f || c == '\\')
+		if ((c < ' ' && c != '\t') || c >= 0x7f)
+			return c;
+		if (c == '\\' && !is_escape(s.at + i, s.len - i))
 			return c;
 	}
 	return -1;
@@ -162,7 +174,8 @@ take_line(struct lines *l, struct span s, uint32_t line, struct mistakes *m)
 		return;
 	odd = odd_byte(s);
 	if (odd == '\\')
-		mistake(m, line, "a backslash stands for nothing here; leave it out.");
+		mistake(m, line,
+			"a backslash begins \\xNN, an octet, and nothing else; leave it out.");
 	else if (odd >= 0)
 		mistake(m, line, "the byte 0x%02x is no text outside of comments; leave it out.",
 			odd);

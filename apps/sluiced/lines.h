@@ -21,7 +21,7 @@
 #define LINES_NAME_MAX 63
 #define LINES_VALUE_MAX 255
 #define LINES_FILE_MAX (1u << 20)
-#define LINES_SECTIONS_MAX 256
+#define LINES_SECTIONS_MAX 512
 #define LINES_KEYS_MAX 4096
 
 struct lines_section {

@@ -364,6 +364,12 @@ service_open(struct daemon *d, const struct conf_service *conf, uint16_t nth, st
 	uint16_t n = bindings(d, conf, addr);
 	int ret = -ENOMEM;
 
+	if (conf->kind == CONF_FORWARD) {
+		mistake(m, conf->line,
+			"[service %s]: kind = forward is not served by this version.", conf->name);
+		free(s);
+		return NULL;
+	}
 	if (s != NULL)
 		s->cell = aligned_alloc(SL_CACHE_LINE, bytes);
 	if (s != NULL && s->cell != NULL) {

@@ -6,10 +6,15 @@
 
 /* Configuration files with a mistake, one a rule, and all that is said about each. G, P and S are a
  * [sluiced], a [port] and a [service] section without mistakes, of 2, 3 and 3 lines. */
-#define SECTIONS "[sluiced], [port NAME] and [service NAME]"
+#define SECTIONS "[sluiced], [port NAME], [service NAME] and [backend NAME]"
 #define G "[sluiced]\nlcores = 1\n"
 #define P "[port wan]\ndevargs = net_tpacket0,iface=v1\naddress = 198.18.0.2/24\n"
 #define S "[service echo]\nkind = echo\nudp-port = 7\n"
+/* Two back ends and a load balancer without mistakes, of 3, 3 and 5 lines. */
+#define B                                                                                          \
+	"[backend b1]\naddress = 198.18.0.11\nudp-port = 53\n"                                     \
+	"[backend b2]\naddress = 198.18.0.12\nudp-port = 53\n"
+#define L "[service lb]\nkind = forward\nudp-port = 53\naddress = 198.18.0.2\nbackends = b1 b2\n"
 
 static const struct bad_file {
 	const char *name;
@@ -49,7 +54,7 @@ static const struct bad_file {
 		"t.conf:1: lcores: stands before the first section; begin with [sluiced].\n"},
 	{"backslash",
 		G "driver = /a\\b\n" P,
-		"t.conf:3: a backslash stands for nothing here; leave it out.\n"},
+		"t.conf:3: a backslash begins \\xNN, an octet, and nothing else; leave it out.\n"},
 	{"control byte",
 		G "memory = 25\001\n" P,
 		"t.conf:3: the byte 0x01 is no text outside of comments; leave it out.\n"},
@@ -106,7 +111,9 @@ static const struct bad_file {
 	{"unknown key of a service",
 		G P S "backend = 198.18.0.9\n",
 		"t.conf:9: [service echo] backend: no such key here; there are kind, udp-port, "
-		"address, port, rcvbuf, sequence and format.\n"},
+		"address, port, rcvbuf, sequence, format, backends, affinity, drain, source, slots, "
+		"seed, flows, flow-timeout, new-flows, check, check-interval, check-timeout, "
+		"check-rise, check-fall, check-send and check-expect.\n"},
 	{"key twice",
 		G "lcores = 0\n" P,
 		"t.conf:3: [sluiced] lcores = 0: line 2 has this key already; keep one of "
@@ -174,7 +181,7 @@ static const struct bad_file {
 	{"memory: less than rings need",
 		G "memory = 64\n" P,
 		"t.conf:3: [sluiced] memory = 64: is too little for 26688 packets; 109 at "
-		"least, or smaller \"ring\", \"queues\" or \"rcvbuf\".\n"},
+		"least, or smaller \"ring\", \"queues\", \"rcvbuf\" or \"flows\".\n"},
 	{"hugepages",
 		G "hugepages = maybe\n" P,
 		"t.conf:3: [sluiced] hugepages = maybe: is not known; write yes, no or auto.\n"},
@@ -353,12 +360,12 @@ static const struct bad_file {
 		"t.conf:6: [port wan] promiscuous = 1: is not known; write yes or no.\n"},
 	{"kind: unknown",
 		G P "[service echo]\nkind = mirror\nudp-port = 7\n",
-		"t.conf:7: [service echo] kind = mirror: is not known; write sink, echo, drop "
-		"or reflect.\n"},
+		"t.conf:7: [service echo] kind = mirror: is not known; write sink, echo, drop, "
+		"reflect or forward.\n"},
 	{"kind: of a later version",
-		G P "[service echo]\nkind = forward\nudp-port = 7\n",
-		"t.conf:7: [service echo] kind = forward: is not known; write sink, echo, drop "
-		"or reflect.\n"},
+		G P "[service echo]\nkind = tunnel\nudp-port = 7\n",
+		"t.conf:7: [service echo] kind = tunnel: is not known; write sink, echo, drop, "
+		"reflect or forward.\n"},
 	{"sequence: unknown",
 		G P "[service r]\nkind = reflect\nudp-port = 862\nsequence = own\n",
 		"t.conf:9: [service r] sequence = own: is not known; write stateless or "
@@ -372,8 +379,8 @@ static const struct bad_file {
 		"t.conf:10: [service echo] format: is for kind = reflect alone; leave it out.\n"},
 	{"sequence: of an unknown kind",
 		G P "[service r]\nkind = mirror\nudp-port = 862\nsequence = stateful\n",
-		"t.conf:7: [service r] kind = mirror: is not known; write sink, echo, drop "
-		"or reflect.\n"},
+		"t.conf:7: [service r] kind = mirror: is not known; write sink, echo, drop, "
+		"reflect or forward.\n"},
 	{"reflect: without a port",
 		G P "[service r]\nkind = reflect\n",
 		"t.conf:6: [service r]: lacks udp-port; add \"udp-port = 7\", for instance.\n"},
@@ -430,6 +437,152 @@ static const struct bad_file {
 		G P S "rcvbuf = 2G\n",
 		"t.conf:9: [service echo] rcvbuf = 2G: is out of range; write one of 4096 to "
 		"1000000000.\n"},
+	{"back end: no address", G P "[backend b1]\nudp-port = 53\n",
+		"t.conf:6: [backend b1]: lacks address; add \"address = 198.18.0.11\", for "
+		"instance.\n"},
+	{"back end: no UDP port", G P "[backend b1]\naddress = 198.18.0.11\n",
+		"t.conf:6: [backend b1]: lacks udp-port; add \"udp-port = 53\", for instance.\n"},
+	{"back end address: none", G P "[backend b1]\naddress = web1\nudp-port = 53\n",
+		"t.conf:7: [backend b1] address = web1: is no address; write 198.18.0.11 or "
+		"2001:db8::11.\n"},
+	{"back end address: prefix length",
+		G P "[backend b1]\naddress = 198.18.0.11/24\nudp-port = 53\n",
+		"t.conf:7: [backend b1] address = 198.18.0.11/24: is no address; write 198.18.0.11 "
+		"or 2001:db8::11.\n"},
+	{"back end address: group", G P "[backend b1]\naddress = ff02::1\nudp-port = 53\n",
+		"t.conf:7: [backend b1] address = ff02::1: is the address of a group; name the "
+		"host that is to serve.\n"},
+	{"back end address: ours", G P "[backend b1]\naddress = 198.18.0.2\nudp-port = 53\n",
+		"t.conf:7: [backend b1] address = 198.18.0.2: [port wan] has it; name another "
+		"host's.\n"},
+	{"back end UDP port", G P "[backend b1]\naddress = 198.18.0.11\nudp-port = 0\n",
+		"t.conf:8: [backend b1] udp-port = 0: is out of range; write one of 1 to 65535.\n"},
+	{"back end weight",
+		G P "[backend b1]\naddress = 198.18.0.11\nudp-port = 53\nweight = 1001\n",
+		"t.conf:9: [backend b1] weight = 1001: is out of range; write one of 0 to 1000.\n"},
+	{"back end: unknown key",
+		G P "[backend b1]\naddress = 198.18.0.11\nudp-port = 53\nport = wan\n",
+		"t.conf:9: [backend b1] port: no such key here; there are address, udp-port and "
+		"weight.\n"},
+	{"back end twice", G P B "[backend b1]\n",
+		"t.conf:12: [backend b1]: line 6 has this section already; keep one.\n"},
+	{"forward: no address",
+		G P B "[service lb]\nkind = forward\nudp-port = 53\nbackends = b1\n",
+		"t.conf:12: [service lb]: lacks address, which kind = forward needs; name one of a "
+		"port's \"address\".\n"},
+	{"forward: address of no port",
+		G P B "[service lb]\nkind = forward\nudp-port = 53\naddress = 198.18.0.3\nbackends "
+		      "= b1\n",
+		"t.conf:15: [service lb] address = 198.18.0.3: no port has it; name one of a "
+		"port's \"address\".\n"},
+	{"forward: no back ends",
+		G P B "[service lb]\nkind = forward\nudp-port = 53\naddress = 198.18.0.2\n",
+		"t.conf:12: [service lb]: lacks backends; add \"backends = b1 b2\", for "
+		"instance.\n"},
+	{"forward: UDP port taken",
+		G P S B
+		"[service lb]\nkind = forward\nudp-port = 7\naddress = 198.18.0.2\nbackends = b1\n",
+		"t.conf:17: [service lb] udp-port = 7: [service echo] on line 6 has it already; "
+		"choose another, or divide them by \"address\" or \"port\".\n"},
+	{"backends: unknown",
+		G P B "[service lb]\nkind = forward\nudp-port = 53\naddress = 198.18.0.2\nbackends "
+		      "= b1, b3\n",
+		"t.conf:16: [service lb] backends = b3: there is no [backend b3]; name one that "
+		"there is.\n"},
+	{"backends: none begins so",
+		G P B "[service lb]\nkind = forward\nudp-port = 53\naddress = 198.18.0.2\nbackends "
+		      "= web*\n",
+		"t.conf:16: [service lb] backends = web*: no [backend NAME] begins so; name those "
+		"that there are.\n"},
+	{"backends: twice",
+		G P B "[service lb]\nkind = forward\nudp-port = 53\naddress = 198.18.0.2\nbackends "
+		      "= b1 b*\n",
+		"t.conf:16: [service lb] backends: names b1 twice; once is enough.\n"},
+	{"backends: one place twice",
+		G P B "[backend b3]\naddress = 198.18.0.12\nudp-port = 53\n"
+		      "[service lb]\nkind = forward\nudp-port = 53\naddress = 198.18.0.2\nbackends "
+		      "= b*\n",
+		"t.conf:19: [service lb] backends: b2 and b3 have one address and UDP port; leave "
+		"one out.\n"},
+	{"backends: other family",
+		G P B "[backend six]\naddress = 2001:db8::11\nudp-port = 53\n"
+		      "[service lb]\nkind = forward\nudp-port = 53\naddress = 198.18.0.2\nbackends "
+		      "= b1 six\n",
+		"t.conf:19: [service lb] backends: six has an IPv6 address, and the service an "
+		"IPv4 one; make a service for each.\n"},
+	{"backends: of two services",
+		G P B L "[service dns]\nkind = forward\nudp-port = 54\naddress = "
+			"198.18.0.2\nbackends = b2\n",
+		"t.conf:21: [service dns] backends: b2 serves [service lb] already, and its "
+		"answers could be for either; give it another \"udp-port\" for one of them.\n"},
+	{"rcvbuf: of a load balancer", G P B L "rcvbuf = 1M\n",
+		"t.conf:17: [service lb] rcvbuf: is not for kind = forward, which has no queue; "
+		"leave it out.\n"},
+	{"affinity = sticky", G P B L "affinity = sticky\n",
+		"t.conf:17: [service lb] affinity = sticky: is not known; write flow, source or "
+		"none.\n"},
+	{"drain = stop", G P B L "drain = stop\n",
+		"t.conf:17: [service lb] drain = stop: is not known; write keep or move.\n"},
+	{"source = client", G P B L "source = client\n",
+		"t.conf:17: [service lb] source = client: is not known; write keep or own.\n"},
+	{"slots = 65536", G P B L "slots = 65536\n",
+		"t.conf:17: [service lb] slots = 65536: is not prime; write 65537.\n"},
+	{"slots = 250", G P B L "slots = 250\n",
+		"t.conf:17: [service lb] slots = 250: is out of range; write one of 251 to "
+		"1048573.\n"},
+	{"slots = 1048574", G P B L "slots = 1048574\n",
+		"t.conf:17: [service lb] slots = 1048574: is out of range; write one of 251 to "
+		"1048573.\n"},
+	{"seed = -1", G P B L "seed = -1\n",
+		"t.conf:17: [service lb] seed = -1: is no whole number; write one of 0 to "
+		"4294967295.\n"},
+	{"flows = 7", G P B L "flows = 7\n",
+		"t.conf:17: [service lb] flows = 7: is out of range; write one of 8 to 4194304.\n"},
+	{"flow-timeout = 30", G P B L "flow-timeout = 30\n",
+		"t.conf:17: [service lb] flow-timeout = 30: is no time; write a whole number with "
+		"its unit: ms, s, m or h.\n"},
+	{"flow-timeout = 9ms", G P B L "flow-timeout = 9ms\n",
+		"t.conf:17: [service lb] flow-timeout = 9ms: is out of range; write 10ms to "
+		"24h.\n"},
+	{"flow-timeout = 99999999999h", G P B L "flow-timeout = 99999999999h\n",
+		"t.conf:17: [service lb] flow-timeout = 99999999999h: is out of range; write 10ms "
+		"to 24h.\n"},
+	{"new-flows = 9", G P B L "new-flows = 9\n",
+		"t.conf:17: [service lb] new-flows = 9: is out of range; write one of 10 to "
+		"10000000.\n"},
+	{"check = icmp", G P B L "check = icmp\n",
+		"t.conf:17: [service lb] check = icmp: is not known; write none or udp.\n"},
+	{"check: nothing to send", G P B L "check = udp\n",
+		"t.conf:17: [service lb] check = udp: lacks check-send; add \"check-send = ping\", "
+		"for instance.\n"},
+	{"check-interval = 19ms", G P B L "check = udp\ncheck-send = ping\ncheck-interval = 19ms\n",
+		"t.conf:19: [service lb] check-interval = 19ms: is out of range; write 20ms to "
+		"1h.\n"},
+	{"check-timeout = 1.5s", G P B L "check = udp\ncheck-send = ping\ncheck-timeout = 1.5s\n",
+		"t.conf:19: [service lb] check-timeout = 1.5s: is no time; write a whole number "
+		"with its unit: ms, s, m or h.\n"},
+	{"check-rise = 0", G P B L "check = udp\ncheck-send = ping\ncheck-rise = 0\n",
+		"t.conf:19: [service lb] check-rise = 0: is out of range; write one of 1 to "
+		"100.\n"},
+	{"check-fall = 101", G P B L "check = udp\ncheck-send = ping\ncheck-fall = 101\n",
+		"t.conf:19: [service lb] check-fall = 101: is out of range; write one of 1 to "
+		"100.\n"},
+	{"check-timeout longer than the interval",
+		G P B L "check = udp\ncheck-send = ping\ncheck-interval = 1s\ncheck-timeout = 2s\n",
+		"t.conf:20: [service lb] check-timeout: 2000 ms is longer than the 1000 ms of "
+		"\"check-interval\"; write a shorter time.\n"},
+	{"check-expect: an escape that is none",
+		G P B L "check = udp\ncheck-send = ping\ncheck-expect = \\n\n",
+		"t.conf:19: a backslash begins \\xNN, an octet, and nothing else; leave it out.\n"},
+	{"check-expect: without a check", G P B L "check-expect = pong\n",
+		"t.conf:17: [service lb] check-expect: is for check = udp alone; leave it out, or "
+		"add \"check = udp\".\n"},
+	{"drain: not of a load balancer", G P S "drain = keep\n",
+		"t.conf:9: [service echo] drain: is for kind = forward alone; leave it out.\n"},
+	{"memory: too little for the flows",
+		"[sluiced]\nlcores = 1\nmemory = 256\n" P B L "flows = 4194304\n",
+		"t.conf:3: [sluiced] memory = 256: is too little for 26688 packets; 749 at least, "
+		"or smaller \"ring\", \"queues\", \"rcvbuf\" or \"flows\".\n"},
 	{"all are told, in order",
 		"[sluiced]\nlcores = x\nmemory = 1\n[port wan]\ndevargs = eth0\naddress = "
 		"1.2.3.4\nqueues = 99\nodd\n[service a]\nkind = b\nudp-port = c\n[x]\n",
@@ -443,7 +596,7 @@ static const struct bad_file {
 		"t.conf:7: [port wan] queues = 99: is out of range; write one of 1 to 16.\n"
 		"t.conf:8: \"odd\" is neither [SECTION] nor KEY = VALUE; comments begin with "
 		"#.\n"
-		"t.conf:10: [service a] kind = b: is not known; write sink, echo, drop or reflect.\n"
+		"t.conf:10: [service a] kind = b: is not known; write sink, echo, drop, reflect or forward.\n"
 		"t.conf:11: [service a] udp-port = c: is no whole number; write one of 1 to "
 		"65535.\n"
 		"t.conf:12: [x]: no such section here; there are " SECTIONS ".\n"},

@@ -92,6 +92,14 @@ limits_are_told(void)
 		"t.conf:51: [port p17]: more than 16 ports; leave some out.\n");
 	told("services", repeat(G P, 65, "[service s%]\nkind = sink\nudp-port = %\n"),
 		"t.conf:198: [service s65]: more than 64 services; leave some out.\n");
+	told("back ends", repeat(G P, 257, "[backend b%]\naddress = 10.0.0.1\nudp-port = %\n"),
+		"t.conf:774: [backend b257]: more than 256 back ends; leave some out.\n");
+	told("back ends of a service",
+		repeat(G P "[service lb]\nkind = forward\nudp-port = 53\naddress = 198.18.0.2\n"
+			   "backends = b*\n",
+			65, "[backend b%]\naddress = 10.0.0.1\nudp-port = %\n"),
+		"t.conf:10: [service lb] backends: names more than 64 back ends; leave some "
+		"out.\n");
 }
 
 static void
@@ -188,6 +196,98 @@ values_are_read(void)
 	CHECK(conf.service[3].kind == CONF_REFLECT && conf.service[3].format == STAMP_SENDER);
 	CHECK(conf.service[3].sequence == STAMP_STATELESS);
 	CHECK(conf.service[4].sequence == STAMP_STATEFUL && conf.service[4].format == STAMP_PTP);
+}
+
+static void
+balancers_are_read(void)
+{
+	static const char text[] = G P
+		"[service lb]\nkind = forward\nudp-port = 53\naddress = 198.18.0.2\n"
+		"backends = web2 dns*\naffinity = source\ndrain = move\nsource = own\nslots = "
+		"251\n"
+		"seed = 7\nflows = 1000\nflow-timeout = 2m\nnew-flows = 500\ncheck = udp\n"
+		"check-interval = 200ms\ncheck-timeout = 100ms\ncheck-rise = 3\ncheck-fall = 4\n"
+		"check-send = a\\x00\\x23 \\x20\ncheck-expect = ok\n"
+		"[backend dns1]\naddress = 198.18.0.11\nudp-port = 53\nweight = 0\n"
+		"[backend web2]\naddress = 198.18.0.12\nudp-port = 80\n"
+		"[backend dns2]\naddress = 198.18.0.13\nudp-port = 53\nweight = 1000\n"
+		"[service six]\nkind = forward\nudp-port = 54\naddress = 198.18.0.2\n"
+		"backends = web2\n";
+	const struct conf_forward *f = &conf.service[0].forward;
+
+	CHECK_EQ(read_text(text, sizeof(text) - 1, &conf), 0);
+	check_said("good", "");
+	REQUIRE(conf.nbackends == 3 && conf.nservices == 2 && f->nbackends == 3);
+	CHECK(f->backend[0] == 1 && f->backend[1] == 0 && f->backend[2] == 2);
+	CHECK(f->affinity == BALANCER_SOURCE && f->drain == BALANCER_MOVE);
+	CHECK(f->source == CONF_SOURCE_OWN && f->slots == 251 && f->seed == 7);
+	CHECK(f->flows == 1000 && f->idle_ms == 120000 && f->inserts_per_s == 500);
+	CHECK(f->check.kind == CONF_CHECK_UDP && f->check.interval_ms == 200);
+	CHECK(f->check.timeout_ms == 100 && f->check.rise == 3 && f->check.fall == 4);
+	CHECK(f->check.send.len == 5 && memcmp(f->check.send.octet, "a\0#  ", 5) == 0);
+	CHECK(f->check.expect.len == 2 && memcmp(f->check.expect.octet, "ok", 2) == 0);
+	CHECK(conf.backend[0].weight == 0 && conf.backend[1].weight == 1);
+	CHECK(conf.backend[1].udp_port == 80 && conf.backend[2].weight == 1000);
+	/* What was left out. A back end may serve two if one hides the client's address. */
+	f = &conf.service[1].forward;
+	CHECK(f->affinity == BALANCER_FLOW && f->drain == BALANCER_KEEP);
+	CHECK(f->source == CONF_SOURCE_KEEP && f->slots == MAGLEV_SLOTS && f->seed == 0);
+	CHECK(f->flows == 65536 && f->idle_ms == 30000 && f->inserts_per_s == 100000);
+	CHECK(f->check.kind == CONF_CHECK_NONE && f->check.interval_ms == 1000);
+	CHECK(f->check.timeout_ms == 500 && f->check.rise == 2 && f->check.fall == 3);
+	CHECK(conf.nservices == 2 && conf.service[1].forward.check.expect.len == 0);
+}
+
+/* An interval that is shorter than the usual timeout shortens it, and a longer timeout lengthens
+ * the interval. */
+static void
+times_of_checks_fit(void)
+{
+	static const char head[] = G P B L "check = udp\ncheck-send = x\n";
+	char text[1024];
+
+	snprintf(text, sizeof(text), "%scheck-interval = 300ms\n", head);
+	CHECK_EQ(read_text(text, strlen(text), &conf), 0);
+	CHECK_EQ(conf.service[0].forward.check.timeout_ms, 300);
+	snprintf(text, sizeof(text), "%scheck-timeout = 5s\n", head);
+	CHECK_EQ(read_text(text, strlen(text), &conf), 0);
+	CHECK_EQ(conf.service[0].forward.check.interval_ms, 5000);
+}
+
+/* Load balancers are the same if all settings and back ends are, in any order. */
+static void
+balancers_are_compared(void)
+{
+	static const struct {
+		const char *text;
+		bool equal;
+	} cases[] = {
+		{G P B L, true},
+		{G P L B, true},
+		{G P "[backend b2]\naddress = 198.18.0.12\nudp-port = 53\n"
+		     "[backend b1]\naddress = 198.18.0.11\nudp-port = 53\n" L,
+			true},
+		{G P B L "slots = 65537\naffinity = flow\n", true},
+		{G P B L "slots = 251\n", false},
+		{G P B L "drain = move\n", false},
+		{G P B L "flows = 9\n", false},
+		{G P B L "check = udp\ncheck-send = x\n", false},
+		{G P B "weight = 2\n" L, false},
+		{G P B "[backend b3]\naddress = 198.18.0.13\nudp-port = 53\n"
+		       "[service lb]\nkind = forward\nudp-port = 53\naddress = 198.18.0.2\n"
+		       "backends = b1 b3\n",
+			false},
+	};
+
+	CHECK_EQ(read_text(G P B L, strlen(G P B L), &conf), 0);
+	for (size_t i = 0; i < SL_COUNT_OF(cases); i++) {
+		CHECK_EQ(read_text(cases[i].text, strlen(cases[i].text), &other), 0);
+		if (conf_forward_equal(&conf, &conf.service[0], &other, &other.service[0]) ==
+			cases[i].equal)
+			continue;
+		test_bad++;
+		fprintf(stderr, "case %zu\n", i);
+	}
 }
 
 /* Two services are the same only if their reflectors are, and sessions need memory. */
@@ -303,6 +403,9 @@ main(int argc, char **argv)
 	SL_TEST_RUN(long_words_are_told);
 	SL_TEST_RUN(more_than_can_be_kept);
 	SL_TEST_RUN(values_are_read);
+	SL_TEST_RUN(balancers_are_read);
+	SL_TEST_RUN(times_of_checks_fit);
+	SL_TEST_RUN(balancers_are_compared);
 	SL_TEST_RUN(reflectors_are_compared);
 	SL_TEST_RUN(sample_has_no_mistake);
 	SL_TEST_RUN(changes_that_need_a_restart);
