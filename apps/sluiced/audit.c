@@ -10,6 +10,9 @@
  *   stack          packets that entered                 receive outcomes; held: fragments
  *   sockets        outcome udp_queued                   handed to services, purged at a close; held
  *   service NAME   datagrams handed to it               its outcomes
+ *   exception NAME frames offered to the kernel         taken, lost because the tap was down, refused
+ *   kernel NAME    frames read from the kernel          handed to the port, or lost, by cause
+ *   punted         outcomes punted, punt_failed         frames offered to the kernel, by all ports
  *   transmit       packets that ports have sent         outcome tx_sent
  */
 #include <stdio.h>
@@ -18,6 +21,7 @@
 #include <rte_ethdev.h>
 
 #include "daemon.h"
+#include "exception.h"
 
 static void
 line(struct audit_line *lines, uint16_t *n, const char *name, const char *more, uint64_t entered,
@@ -51,6 +55,27 @@ audit_ports(struct daemon *d, struct audit_line *lines, uint16_t *n)
 	return sent;
 }
 
+static void
+audit_exceptions(struct daemon *d, struct audit_line *lines, uint16_t *n, const uint64_t *counts)
+{
+	uint64_t offered = 0;
+
+	for (uint16_t i = 0; i < d->nexceptions; i++) {
+		uint64_t c[EXCEPTION_COUNTS] = {0};
+		const char *name = exception_name(d->exception[i]);
+
+		exception_sums(d, d->exception[i], c);
+		offered += c[EXCEPTION_OFFERED];
+		line(lines, n, "exception ", name, c[EXCEPTION_OFFERED],
+			c[EXCEPTION_TAKEN] + c[EXCEPTION_DOWN] + c[EXCEPTION_REFUSED], 0);
+		line(lines, n, "kernel ", name, c[EXCEPTION_READ],
+			c[EXCEPTION_SENT] + c[EXCEPTION_BAD] + c[EXCEPTION_NO_MBUF], 0);
+	}
+	if (d->nexceptions > 0)
+		line(lines, n, "punted", "", counts[SL_RX_PUNTED] + counts[SL_RX_PUNT_FAILED],
+			offered, 0);
+}
+
 uint16_t
 daemon_audit(struct daemon *d, struct audit_line *lines)
 {
@@ -81,6 +106,7 @@ daemon_audit(struct daemon *d, struct audit_line *lines)
 			sum += outcome[k];
 		line(lines, &n, "service ", s->conf.name, own.handed, sum, 0);
 	}
+	audit_exceptions(d, lines, &n, counts);
 	line(lines, &n, "transmit", "", sent, counts[SL_TX_SENT], 0);
 	daemon_unpark(d);
 	return n;

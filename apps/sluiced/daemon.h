@@ -111,6 +111,16 @@ struct worker_pair {
 	uint16_t queue;
 };
 
+struct exception;
+
+/** A queue of a tap that a worker reads. */
+struct worker_tap {
+	struct exception *e;
+	int fd;
+	uint32_t wait; /**< us between looks, as long as nothing comes */
+	uint64_t due;  /**< TSC of the next look */
+};
+
 struct worker {
 	struct daemon *d;
 	uint16_t index;
@@ -120,6 +130,9 @@ struct worker {
 	struct worker_pair pair[CONF_PORTS_MAX * CONF_QUEUES_MAX];
 	uint16_t tx_queue[CONF_PORTS_MAX]; /**< of each port, this worker's own */
 	uint64_t sleep_max_ns;		   /**< of its receive rings, the least */
+	uint16_t ntaps;
+	struct worker_tap tap[CONF_PORTS_MAX + CONF_VLANS_MAX];
+	uint8_t *tap_room; /**< what is read from a tap */
 	/* Written by the worker alone, from here on. */
 	SL_CACHE_ALIGNED uint64_t turns;
 	uint64_t busy_turns; /**< those that received or served something */
@@ -145,6 +158,9 @@ struct daemon {
 	struct sl_inet *inet;
 	struct sl_udp *udp;
 	uint16_t port_id[CONF_PORTS_MAX];
+	uint16_t vlan_handle[CONF_VLANS_MAX]; /**< the stack's, of [vlan] sections */
+	uint16_t nexceptions;
+	struct exception *exception[CONF_PORTS_MAX + CONF_VLANS_MAX];
 	uint16_t nworkers;
 	struct worker *worker;
 	struct service_table *table; /**< (release by control, acquire by workers) */
@@ -214,6 +230,17 @@ void daemon_reload(struct daemon *d, struct reload_result *r);
 /** Open the services of the first configuration; false with mistakes told. */
 bool daemon_open_services(struct daemon *d, struct mistakes *m);
 
+/* ---- routes (routes.c) ---- */
+
+/** Add the routes of the first configuration; mistakes end the program. */
+void daemon_open_routes(struct daemon *d);
+/** Make the stack's routes those of the next configuration, or, with a mistake, leave them. Locked. */
+bool daemon_reload_routes(struct daemon *d, const struct conf *next, struct mistakes *m);
+/** Handle of a port or VLAN of that name. */
+uint16_t daemon_handle(const struct daemon *d, const char *name);
+/** Name of the port or VLAN that has a handle. */
+const char *daemon_handle_name(const struct daemon *d, uint16_t handle);
+
 /* ---- telemetry (telemetry.c, audit.c) ---- */
 
 struct audit_line {
@@ -222,7 +249,8 @@ struct audit_line {
 	uint64_t outcomes;
 	uint64_t held;
 };
-#define AUDIT_LINES_MAX (2 * CONF_PORTS_MAX + CONF_SERVICES_MAX + 8)
+#define AUDIT_LINES_MAX                                                                            \
+	(4 * CONF_PORTS_MAX + 2 * CONF_VLANS_MAX + CONF_SERVICES_MAX + 8)
 
 /**
  * Compare, as of one moment, what entered with what became of it.

@@ -15,11 +15,14 @@
 
 #include "../common/app.h"
 #include "daemon.h"
+#include "exception.h"
 #include "notify.h"
 
 /* Duplicate address detection takes a second; see that it has the chance to end. */
 #define READY_MS 5000
 #define READY_STEP_MS 20
+/* How soon the kernel hears of a link that went down. */
+#define LINK_MS 250
 
 static struct daemon the_daemon = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -73,10 +76,19 @@ read_options(int argc, char **argv, struct daemon *d, bool *check)
 static void
 say_port(const struct conf *conf, const struct conf_port *p)
 {
+	char devargs[2 * CONF_VALUE_LEN];
 	char text[64];
 
-	app_note("port %s: %s, %u receive and %u transmit queues, ring of %u", p->name, p->devargs,
-		p->queues, conf_tx_queues(conf, p), conf_ring(p));
+	if (p->on[0] != '\0') {
+		app_note("VLAN %s: %u of port %s", p->name, p->vlan, p->on);
+	} else {
+		conf_devargs(conf, p, devargs, sizeof(devargs));
+		app_note("port %s: %s, %u receive and %u transmit queues, ring of %u", p->name,
+			devargs, p->queues, conf_tx_queues(conf, p), conf_ring(p));
+	}
+	if (p->exception[0] != '\0')
+		app_note("port %s: the kernel has it as %s for what no service claims", p->name,
+			p->exception);
 	for (uint16_t i = 0; i < p->naddrs; i++)
 		app_note("port %s: address %s/%u", p->name,
 			sl_addr_format(&p->addrs[i].addr, text, sizeof(text)), p->addrs[i].prefix);
@@ -97,6 +109,8 @@ say_plan(const struct conf *conf)
 		conf->idle == CONF_IDLE_BACKOFF ? "backoff" : "poll", (int)geteuid());
 	for (uint16_t i = 0; i < conf->nports; i++)
 		say_port(conf, &conf->port[i]);
+	for (uint16_t i = 0; i < conf->nvlans; i++)
+		say_port(conf, &conf->vlan[i]);
 	for (uint16_t i = 0; i < conf->nservices; i++)
 		app_note("service %s: %s on UDP port %u", conf->service[i].name,
 			conf_kind_name(conf->service[i].kind), conf->service[i].udp_port);
@@ -174,9 +188,13 @@ run(struct daemon *d, int fd)
 	/* Twice in the time, so that a late one is not too late. */
 	int ms = watchdog != 0 ? (int)RTE_MAX(RTE_MIN(watchdog / 2, 60000u), 1u) : -1;
 
+	if (d->nexceptions > 0 && (ms < 0 || ms > LINK_MS))
+		ms = LINK_MS;
+
 	for (;;) {
 		int sig = next_signal(fd, ms);
 
+		exceptions_watch(d);
 		if (sig == SIGHUP)
 			reload(d);
 		else if (sig != 0)

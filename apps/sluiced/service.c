@@ -276,21 +276,18 @@ services_turn(struct worker *w, const struct service_table *t)
 static uint16_t
 bindings(const struct daemon *d, const struct conf_service *c, struct sl_addr *addr)
 {
+	const struct conf_port *p;
 	uint16_t n = 0;
 
 	if (c->has_address) {
 		addr[0] = c->address;
 		return 1;
 	}
-	for (uint16_t i = 0; i < d->conf.nports; i++) {
-		const struct conf_port *p = &d->conf.port[i];
-
-		if (strcmp(p->name, c->port) != 0)
-			continue;
-		for (; n < p->naddrs; n++)
-			addr[n] = p->addrs[n].addr;
+	p = conf_find_port(&d->conf, c->port);
+	for (; p != NULL && n < p->naddrs; n++)
+		addr[n] = p->addrs[n].addr;
+	if (p != NULL)
 		return n;
-	}
 	memset(&addr[0], 0, sizeof(addr[0]));
 	return 1;
 }

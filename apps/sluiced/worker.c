@@ -10,6 +10,7 @@
 #include <rte_pause.h>
 
 #include "daemon.h"
+#include "exception.h"
 
 /* Turns without a packet after which a worker on a shared processor lets others run. */
 #define YIELD_TURNS 16
@@ -86,6 +87,8 @@ turn(struct worker *w)
 		sl_counter_add(&w->received[p->port_index], got);
 		work += got;
 	}
+	if (w->ntaps > 0)
+		work += exceptions_turn(w);
 	work += services_turn(w, sl_load_acquire(&d->table)); /* pairs with publish() */
 	for (uint16_t p = 0; p < d->conf.nports; p++)
 		sl_inet_flush(d->inet, w->index, d->port_id[p], w->tx_queue[p]);
