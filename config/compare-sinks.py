@@ -8,9 +8,10 @@
     kernel        recvmmsg on the host kernel's socket, fed over veth by kernel sockets
     sink-veth     sluice-udp-sink on the same veth, same senders
     sink-virtio   sluice-udp-sink on one core, fed over virtio-user by testpmd txonly on another
+    sink-tapvu    the same over net_tapvu, our driver, in place of net_vhost
     rxonly        testpmd rxonly on net_vhost in the sink's place
 
-The first two take turns, round by round; the last two as well, in turns of a quarter of a second. Each
+The first two take turns, round by round; the last three as well, in turns of a quarter of a second. Each
 figure is the median of its rounds or turns, each ratio the median of their ratios; "faster
 half" takes the turns in which rxonly was not below its median, where the wire limits least. Needs what config/install-deps.sh installs, and a build in build/.
 """
@@ -33,8 +34,11 @@ import apps  # noqa: E402  (the path comes first)
 SINK, FLOOD = (os.path.join(TOP, 'build', 'apps', name)
                for name in ('sluice-udp-sink', 'sluice-udp-flood'))
 HUGEPAGES = '/proc/sys/vm/nr_hugepages'
+TAPVU = os.path.join(TOP, 'build', 'drivers', 'librte_net_tapvu.so')
 ONE_ROW = ('--json', '--recvmmsg', '--count', '100G')
-RATIOS = (('sink-virtio', 'rxonly'), ('sink-virtio', 'kernel'), ('sink-veth', 'kernel'))
+RATIOS = (('sink-virtio', 'rxonly'), ('sink-tapvu', 'rxonly'), ('sink-virtio', 'kernel'),
+          ('sink-veth', 'kernel'))
+VDEV = {'sink-virtio': 'net_vhost0,iface=%s', 'sink-tapvu': 'net_tapvu0,path=%s'}
 
 
 def huge_reserve(pages):
@@ -81,11 +85,11 @@ def kernel_row(bed, seconds):
         return veth_row(bed, seconds, '--kernel')
 
 
-def sink_pair(bed, folder, prefix):
-    path = f'{folder}/sink'
+def sink_pair(bed, folder, prefix, row):
+    path = f'{folder}/{row}'
     return turns.Pair(apps.Sink(bed, ['--lcores', f'0@{HERE}', '--no-pci', *turns.HUGE, '--no-telemetry',
-                                      '--file-prefix', prefix, '--log-level=*:error',
-                                      f'--vdev=net_vhost0,iface={path}', '--', *apps.ADDR4,
+                                      '--file-prefix', prefix + row, '--log-level=*:error', '-d', TAPVU,
+                                      '--vdev=' + VDEV[row] % path, '--', *apps.ADDR4,
                                       '--promiscuous', '--batch', '64', *ONE_ROW], (), True), path)
 
 
@@ -97,10 +101,12 @@ def rxonly_pair(folder):
 def virtio_rows(bed, folder, count):
     prefix = f'slcmp{os.getpid()}s'
     try:
-        return turns.take({'sink-virtio': lambda: sink_pair(bed, folder, prefix),
+        return turns.take({'sink-virtio': lambda: sink_pair(bed, folder, prefix, 'sink-virtio'),
+                           'sink-tapvu': lambda: sink_pair(bed, folder, prefix, 'sink-tapvu'),
                            'rxonly': lambda: rxonly_pair(folder)}, count)
     finally:
-        shutil.rmtree(f'{apps.RUNTIME}/{prefix}', ignore_errors=True)
+        for row in VDEV:
+            shutil.rmtree(f'{apps.RUNTIME}/{prefix}{row}', ignore_errors=True)
 
 
 def main():
@@ -139,8 +145,9 @@ def ratios(one, other):
 def report(rows, as_json):
     middle = statistics.median(rows['rxonly'])
     named = {f'{one}/{other}': ratios(rows[one], rows[other]) for one, other in RATIOS}
-    named['sink-virtio/rxonly, faster half'] = [
-        a / b for a, b in zip(rows['sink-virtio'], rows['rxonly']) if b >= middle]
+    for row in VDEV:
+        named[f'{row}/rxonly, faster half'] = [
+            a / b for a, b in zip(rows[row], rows['rxonly']) if b >= middle]
     turns.report('sinks', rows, named, as_json)
 
 

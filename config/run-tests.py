@@ -42,10 +42,11 @@ BUILDS = {
 # build: [(suites, processes, time limit's factor)]; a suite with "!" before it is left out
 TESTS = {
     'gcc release': [(['style', 'fast', 'fuzz', 'install'], 2, 1), (['stress'], 1, 1),
-                    (['net'], 1, 1)],
+                    (['waits'], 2, 1), (['net', '!waits'], 1, 1)],
     # Lock annotations and warnings. Its assertions are in the next one too, which runs everything.
     'clang debug': [],
-    'asan ubsan': [(['fast', 'fuzz'], 2, 3), (['stress'], 1, 3), (['net', '!once'], 1, 3)],
+    'asan ubsan': [(['fast', 'fuzz'], 2, 3), (['stress'], 1, 3),
+                   (['waits', '!once'], 2, 3), (['net', '!waits', '!once'], 1, 3)],
     'tsan': [(['stress'], 1, 5)],
 }
 

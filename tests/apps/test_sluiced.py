@@ -359,7 +359,7 @@ def check_reloads(cases, bed, daemon):
 def check_refused(bed, daemon):
     good = BASE + SERVICES
     for text, said in ((good.replace('= 7', '= 8').replace('= sink', '= sunk'),
-                        ['kind = sunk', 'sink, echo, drop or reflect']),
+                        ['kind = sunk', 'write sink, echo, drop']),
                        (good.replace('= 7', '= 8') + '[port lan]\ndevargs = net_null0\naddress = 10.0.0.1/8\n',
                         ['[port lan]', 'restart']),
                        (good.replace(f'{V4}/24', f'{V4}/25'), ['[port wan]', 'restart']),
