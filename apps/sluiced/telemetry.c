@@ -413,6 +413,7 @@ outcomes_dict(const struct daemon *d, bool drops, struct rte_tel_data *t)
 		if (rte_eth_stats_get(d->port_id[i], &s) == 0)
 			missed += s.imissed;
 	telemetry_u64(t, "port_missed", missed);
+	exception_drops(d, t);
 }
 
 static int
@@ -515,5 +516,6 @@ telemetry_open(struct daemon *d)
 	};
 
 	the_daemon = d;
-	return telemetry_add(endpoints, SL_COUNT_OF(endpoints));
+	return telemetry_add(endpoints, SL_COUNT_OF(endpoints)) && routes_telemetry_open() &&
+	       exception_telemetry_open();
 }

@@ -41,4 +41,10 @@ void telemetry_text(struct rte_tel_data *t, const char *name, const char *text);
 /** A name with a number. */
 void telemetry_u64(struct rte_tel_data *t, const char *name, uint64_t n);
 
+/** Endpoints of modules, each in its file: NAME_telemetry.c. */
+bool routes_telemetry_open(void);
+bool exception_telemetry_open(void);
+/** What exception paths lost, into an object. */
+void exception_drops(const struct daemon *d, struct rte_tel_data *t);
+
 #endif

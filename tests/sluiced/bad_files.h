@@ -6,7 +6,9 @@
 
 /* Configuration files with a mistake, one a rule, and all that is said about each. G, P and S are a
  * [sluiced], a [port] and a [service] section without mistakes, of 2, 3 and 3 lines. */
-#define SECTIONS "[sluiced], [port NAME], [service NAME] and [backend NAME]"
+#define SECTIONS                                                                                   \
+	"[sluiced], [port NAME], [vlan NAME], [tapvu NAME], [pktring NAME], [route NAME], "        \
+	"[service NAME] and [backend NAME]"
 #define G "[sluiced]\nlcores = 1\n"
 #define P "[port wan]\ndevargs = net_tpacket0,iface=v1\naddress = 198.18.0.2/24\n"
 #define S "[service echo]\nkind = echo\nudp-port = 7\n"
@@ -107,7 +109,7 @@ static const struct bad_file {
 	{"unknown key of a port",
 		G P "ip = 198.18.0.3\n",
 		"t.conf:6: [port wan] ip: no such key here; there are devargs, address, "
-		"gateway, lcores, queues, ring, mtu, vlan and promiscuous.\n"},
+		"gateway, lcores, queues, ring, mtu, vlan, promiscuous and exception.\n"},
 	{"unknown key of a service",
 		G P S "backend = 198.18.0.9\n",
 		"t.conf:9: [service echo] backend: no such key here; there are kind, udp-port, "
