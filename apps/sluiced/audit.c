@@ -13,7 +13,7 @@
  *   exception NAME frames offered to the kernel         taken, lost because the tap was down, refused
  *   kernel NAME    frames read from the kernel          handed to the port, or lost, by cause
  *   punted         outcomes punted, punt_failed         frames offered to the kernel, by all ports
- *   transmit       packets that ports have sent         outcome tx_sent
+ *   transmit       packets that ports sent or lost      outcome tx_sent
  */
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +35,7 @@ line(struct audit_line *lines, uint16_t *n, const char *name, const char *more, 
 	l->held = held;
 }
 
-/* Returns what the ports have sent. */
+/* Returns what the ports have taken to send. */
 static uint64_t
 audit_ports(struct daemon *d, struct audit_line *lines, uint16_t *n)
 {
@@ -50,7 +50,8 @@ audit_ports(struct daemon *d, struct audit_line *lines, uint16_t *n)
 		for (uint16_t w = 0; w < d->nworkers; w++)
 			taken += d->worker[w].received[i];
 		line(lines, n, "port ", d->conf.port[i].name, stats.ipackets, taken, 0);
-		sent += stats.opackets;
+		/* A port may take what it then cannot send: a ring without a client, for instance. */
+		sent += stats.opackets + stats.oerrors;
 	}
 	return sent;
 }

@@ -84,6 +84,7 @@ struct conf_port {
 	uint32_t path_line;
 	uint16_t pairs;	   /**< of a [tapvu]: queue pairs of a frontend; 0: as many as queues */
 	bool client;	   /**< of a [tapvu]: the frontend has the socket */
+	uint8_t mac[6];	   /**< of a [tapvu] or [pktring]; zeros: the device's own */
 	bool lend;	   /**< of a [pktring]: packets stay in the client's memory */
 	const char *frag;  /**< of a [tapvu]: how buffers are cut; NULL: as the driver does */
 };

@@ -461,7 +461,7 @@ port_equal(const struct conf_port *a, const struct conf_port *b)
 	       strcmp(a->section, b->section) == 0 && strcmp(a->on, b->on) == 0 &&
 	       strcmp(a->exception, b->exception) == 0 && strcmp(a->path, b->path) == 0 &&
 	       a->pairs == b->pairs && a->client == b->client && a->lend == b->lend &&
-	       a->frag == b->frag;
+	       a->frag == b->frag && memcmp(a->mac, b->mac, sizeof(a->mac)) == 0;
 }
 
 void

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <rte_ether.h>
+
 #include "conf_priv.h"
 
 #define PAIRS_MAX 32
@@ -67,6 +69,18 @@ conf_take_path(struct conf_at *at)
 		conf_wrong(at, "has a blank, a comma or \"=\" in it; choose another.");
 	else
 		snprintf(p->path, sizeof(p->path), "%s", at->value);
+}
+
+void
+conf_take_mac(struct conf_at *at)
+{
+	struct conf_port *p = at->item;
+	struct rte_ether_addr mac;
+
+	if (rte_ether_unformat_addr(at->value, &mac) != 0 || !rte_is_valid_assigned_ether_addr(&mac))
+		conf_wrong(at, "is no MAC address of a host; write 02:00:00:00:00:01, for instance.");
+	else
+		memcpy(p->mac, mac.addr_bytes, sizeof(p->mac));
 }
 
 void

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <rte_jhash.h>
+
 #include "conf_priv.h"
 
 static bool
@@ -159,6 +161,22 @@ check_route(struct conf *conf, uint16_t i, struct mistakes *m)
 	}
 }
 
+/* Peers remember it, so it must be the same after a restart: made of the names, locally administered. */
+static void
+default_mac(const struct conf *conf, struct conf_port *p)
+{
+	static const uint8_t none[sizeof(p->mac)];
+	uint32_t hash;
+
+	if (p->path[0] == '\0' || memcmp(p->mac, none, sizeof(none)) != 0)
+		return;
+	hash = rte_jhash(conf->name, (uint32_t)strlen(conf->name), 0);
+	hash = rte_jhash(p->name, (uint32_t)strlen(p->name), hash);
+	p->mac[0] = 0x02;
+	p->mac[1] = 0x53;
+	memcpy(p->mac + 2, &hash, sizeof(hash));
+}
+
 void
 conf_link_cross(struct conf *conf, struct mistakes *m)
 {
@@ -166,6 +184,8 @@ conf_link_cross(struct conf *conf, struct mistakes *m)
 		check_vlan(conf, &conf->vlan[i], m);
 	for (uint16_t i = 0; i < conf->nports + conf->nvlans; i++)
 		check_names(conf, i, m);
+	for (uint16_t i = 0; i < conf->nports; i++)
+		default_mac(conf, &conf->port[i]);
 	for (uint16_t i = 0; i < conf->nroutes; i++)
 		check_route(conf, i, m);
 }

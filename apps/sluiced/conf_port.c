@@ -41,6 +41,7 @@ begin(struct conf_at *at, const char *section, const char *name)
 		p = &conf->port[conf->nports++];
 	}
 	p->section = section;
+	p->vdev = true; /* what has no devargs of its own; a [port] says it */
 	p->line = at->line;
 	snprintf(p->name, sizeof(p->name), "%s", name);
 	return p;
@@ -296,6 +297,7 @@ const struct conf_key conf_tapvu_keys[] = {
 	{"path", "/run/sluiced/guest.sock", conf_take_path},
 	{"address", "198.18.1.1/24", take_port_address},
 	{"gateway", NULL, take_gateway},
+	{"mac", NULL, conf_take_mac},
 	{"client", NULL, conf_take_client},
 	{"pairs", NULL, conf_take_pairs},
 	{"frag", NULL, conf_take_frag},
@@ -312,6 +314,7 @@ const struct conf_key conf_pktring_keys[] = {
 	{"path", "/run/sluiced/ring.sock", conf_take_path},
 	{"address", "198.18.2.1/24", take_port_address},
 	{"gateway", NULL, take_gateway},
+	{"mac", NULL, conf_take_mac},
 	{"lend", NULL, conf_take_lend},
 	{"lcores", NULL, take_port_lcores},
 	{"queues", NULL, take_queues},

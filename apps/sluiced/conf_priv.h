@@ -71,6 +71,7 @@ extern const struct conf_key conf_service_keys[];
 void conf_take_exception(struct conf_at *at);
 void conf_take_on(struct conf_at *at);
 void conf_take_path(struct conf_at *at);
+void conf_take_mac(struct conf_at *at);
 void conf_take_client(struct conf_at *at);
 void conf_take_pairs(struct conf_at *at);
 void conf_take_frag(struct conf_at *at);

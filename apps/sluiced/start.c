@@ -15,6 +15,7 @@
 #include <rte_dev.h>
 #include <rte_eal.h>
 #include <rte_ethdev.h>
+#include <rte_ether.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
 #include <rte_log.h>
@@ -165,6 +166,15 @@ has_exception(const struct conf *conf, const struct conf_port *p)
 	return has;
 }
 
+static int
+port_mac(uint16_t id, const struct conf_port *p)
+{
+	struct rte_ether_addr mac;
+
+	memcpy(mac.addr_bytes, p->mac, sizeof(mac.addr_bytes));
+	return rte_is_zero_ether_addr(&mac) ? 0 : rte_eth_dev_default_mac_addr_set(id, &mac);
+}
+
 static void
 port_start(struct daemon *d, uint16_t i)
 {
@@ -195,6 +205,8 @@ port_start(struct daemon *d, uint16_t i)
 			 "%u and %u; name fewer \"queues\" here, or fewer \"lcores\" in [sluiced].",
 			d->path, p->line, p->section, p->name, conf.rx_queues, conf.tx_queues,
 			info.max_rx_queues, info.max_tx_queues);
+	if (ret == 0)
+		ret = port_mac(d->port_id[i], p);
 	if (ret == 0)
 		ret = app_port_start(d->port_id[i], &conf);
 	if (ret == 0)

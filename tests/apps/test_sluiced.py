@@ -634,4 +634,5 @@ def main():
     sys.exit(cases.finish())
 
 
-main()
+if __name__ == '__main__':
+    main()

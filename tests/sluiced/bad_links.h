@@ -79,7 +79,7 @@ static const struct bad_file bad_links[] = {
 		"t.conf:6: [tapvu vm]: lacks address; add \"address = 198.18.1.1/24\", for instance.\n"},
 	{"frontend with devargs",
 		G P T "devargs = net_tapvu0\n",
-		"t.conf:9: [tapvu vm] devargs: no such key here; there are path, address, gateway, "
+		"t.conf:9: [tapvu vm] devargs: no such key here; there are path, address, gateway, mac, "
 		"client, pairs, frag, lcores, queues, mtu, vlan, promiscuous and exception.\n"},
 	{"relative path",
 		G P "[tapvu vm]\npath = vm\naddress = 198.18.1.1/24\n",
@@ -101,6 +101,10 @@ static const struct bad_file bad_links[] = {
 	{"client is neither",
 		G P T "client = maybe\n",
 		"t.conf:9: [tapvu vm] client = maybe: is not known; write yes or no.\n"},
+	{"MAC address of a group",
+		G P R "mac = 01:00:5e:00:00:01\n",
+		"t.conf:9: [pktring ring] mac = 01:00:5e:00:00:01: is no MAC address of a host; write "
+		"02:00:00:00:00:01, for instance.\n"},
 	{"too many pairs",
 		G P T "pairs = 33\n",
 		"t.conf:9: [tapvu vm] pairs = 33: is out of range; write one of 1 to 32.\n"},
