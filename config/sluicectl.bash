@@ -2,7 +2,7 @@
 _sluicectl()
 {
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-	local commands='info ports services sockets lcores drops outcomes neigh routes exceptions audit reload'
+	local commands='info ports services sockets lcores drops outcomes neigh routes exceptions bridge audit reload'
 	local dir
 
 	case $before in

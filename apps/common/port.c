@@ -12,12 +12,17 @@ static void
 port_conf(const struct rte_eth_dev_info *info, const struct app_port_conf *c,
 	struct rte_eth_conf *conf)
 {
+	uint64_t rx_tcp = c->bridge ? RTE_ETH_RX_OFFLOAD_TCP_CKSUM : 0;
+	uint64_t tx_tcp = c->bridge ? RTE_ETH_TX_OFFLOAD_TCP_CKSUM : 0;
+
 	memset(conf, 0, sizeof(*conf));
-	conf->rxmode.offloads = info->rx_offload_capa &
-				(RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM);
+	conf->rxmode.offloads =
+		info->rx_offload_capa &
+		(RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM | rx_tcp);
 	conf->txmode.offloads = info->tx_offload_capa &
 				(RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM |
-					RTE_ETH_TX_OFFLOAD_MULTI_SEGS);
+					RTE_ETH_TX_OFFLOAD_MULTI_SEGS | tx_tcp);
+	conf->intr_conf.rxq = c->interrupts;
 	if (c->tcp) {
 		conf->rxmode.offloads |=
 			info->rx_offload_capa &

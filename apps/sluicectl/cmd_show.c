@@ -97,7 +97,9 @@ do_lcores(int fd, int argc, char **argv)
 {
 	static const struct ctl_column columns[] = {{"LCORE", "lcore", true},
 		{"QUEUES", "queues", true}, {"RECEIVED", "received", true},
-		{"TURNS", "turns", true}, {"BUSY", "busy_turns", true}, {"SLEEPS", "sleeps", true},
+		{"TURNS", "turns", true}, {"BUSY", "busy_turns", true}, {"IDLE", "idle", false},
+		{"SLEEPS", "sleeps", true}, {"INTERRUPTS", "interrupts", true},
+		{"WAKES", "wakes", true}, {"TIMEOUTS", "timeouts", true},
 		{"SLEPT-US", "slept_us", true}, {"LONGEST-US", "longest_sleep_us", true},
 		{"LIMIT-US", "sleep_limit_us", true}, {NULL, NULL, false}};
 

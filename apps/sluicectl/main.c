@@ -13,7 +13,7 @@ bool ctl_json;
 
 /* A group of commands is a file cmd_GROUP.c. */
 static const struct ctl_command *const groups[] = {
-	ctl_show_commands, ctl_net_commands, ctl_daemon_commands};
+	ctl_show_commands, ctl_net_commands, ctl_bridge_commands, ctl_daemon_commands};
 
 static const char help_head[] = "sluicectl [--name NAME | --socket PATH] [--json] COMMAND ...\n";
 static const char help_tail[] =

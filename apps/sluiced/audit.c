@@ -13,7 +13,10 @@
  *   exception NAME frames offered to the kernel         taken, lost because the tap was down, refused
  *   kernel NAME    frames read from the kernel          handed to the port, or lost, by cause
  *   punted         outcomes punted, punt_failed         frames offered to the kernel, by all ports
- *   transmit       packets that ports sent or lost      outcome tx_sent
+ *   bridge NAME    frames that its ports handed over    their outcomes
+ *   bridge NAME    copies of them to be sent            their outcomes
+ *     copies
+ *   transmit       packets that ports sent or lost      outcomes tx_sent and bridge_sent
  */
 #include <stdio.h>
 #include <string.h>
@@ -82,6 +85,7 @@ daemon_audit(struct daemon *d, struct audit_line *lines)
 {
 	uint64_t counts[SL_OUTCOME_COUNT], sum = 0, sent;
 	struct service_sums sums = d->gone;
+	struct bridge_counts bridges = {0};
 	uint16_t n = 0;
 
 	daemon_park(d);
@@ -108,7 +112,9 @@ daemon_audit(struct daemon *d, struct audit_line *lines)
 		line(lines, &n, "service ", s->conf.name, own.handed, sum, 0);
 	}
 	audit_exceptions(d, lines, &n, counts);
-	line(lines, &n, "transmit", "", sent, counts[SL_TX_SENT], 0);
+	n += bridges_audit(d, &lines[n]);
+	bridges_counts(d, &bridges);
+	line(lines, &n, "transmit", "", sent, counts[SL_TX_SENT] + bridges.outcome[BRIDGE_SENT], 0);
 	daemon_unpark(d);
 	return n;
 }

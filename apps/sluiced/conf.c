@@ -109,6 +109,7 @@ const struct conf_section conf_sections[] = {
 	{"route", true, conf_route_keys, conf_route_begin},
 	{"service", true, conf_service_keys, conf_service_begin},
 	{"backend", true, conf_backend_keys, conf_backend_begin},
+	{"bridge", true, conf_bridge_keys, conf_bridge_begin},
 	{NULL, false, NULL, NULL},
 };
 

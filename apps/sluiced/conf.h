@@ -28,6 +28,7 @@
 #define CONF_BACKENDS_MAX 256
 /** Back ends of one service. */
 #define CONF_FORWARD_BACKENDS_MAX 64
+#define CONF_BRIDGES_MAX 8
 #define CONF_LCORES_MAX 64
 #define CONF_ADDRS_MAX 8
 #define CONF_QUEUES_MAX 16
@@ -36,7 +37,7 @@
 #define CONF_VALUE_LEN 256
 
 enum conf_hugepages { CONF_HUGE_AUTO, CONF_HUGE_YES, CONF_HUGE_NO };
-enum conf_idle { CONF_IDLE_POLL, CONF_IDLE_BACKOFF };
+enum conf_idle { CONF_IDLE_POLL, CONF_IDLE_BACKOFF, CONF_IDLE_INTERRUPT, CONF_IDLE_MONITOR };
 enum conf_kind { CONF_SINK, CONF_ECHO, CONF_DROP, CONF_REFLECT, CONF_FORWARD, CONF_KINDS };
 
 struct conf_cidr {
@@ -76,6 +77,7 @@ struct conf_port {
 	uint16_t vlan; /**< 0: untagged */
 	uint32_t vlan_line;
 	bool promiscuous;
+	uint16_t bridge; /**< that it is in: its index and 1; 0: none */
 	char on[CONF_NAME_LEN]; /**< of a [vlan]: the port that it is of */
 	uint32_t on_line;
 	char exception[IFNAMSIZ]; /**< the kernel's tap; or "" */
@@ -101,6 +103,21 @@ struct conf_route {
 	struct sl_addr via; /**< :: for on link */
 	char port[CONF_NAME_LEN];
 	uint32_t metric;
+};
+
+/** A learning bridge between ports. */
+struct conf_bridge {
+	char name[CONF_NAME_LEN];
+	uint32_t line;
+	uint32_t ports_line;
+	uint32_t entries_line;
+	uint32_t port_entries_line;
+	char names[CONF_VALUE_LEN]; /**< of its ports, as in the file */
+	uint16_t nports;
+	uint16_t port[CONF_PORTS_MAX]; /**< indexes into conf.port */
+	uint32_t entries;
+	uint32_t port_entries; /**< behind one port at most */
+	uint32_t age_s;
 };
 
 /** A back end of the load balancer, for the services that name it. */
@@ -208,6 +225,7 @@ struct conf {
 	uint32_t hugepages_line;
 	int log_level; /**< RTE_LOG_... */
 	enum conf_idle idle;
+	uint32_t idle_line;
 	uint16_t ndrivers;
 	char driver[CONF_DRIVERS_MAX][CONF_VALUE_LEN];
 	uint32_t driver_line;
@@ -221,10 +239,14 @@ struct conf {
 	struct conf_service service[CONF_SERVICES_MAX];
 	uint16_t nbackends;
 	struct conf_backend backend[CONF_BACKENDS_MAX];
+	uint16_t nbridges;
+	struct conf_bridge bridge[CONF_BRIDGES_MAX];
 };
 
 /** How a kind reads in the file. */
 const char *conf_kind_name(enum conf_kind kind);
+/** How a way of being idle reads in the file. */
+const char *conf_idle_name(enum conf_idle idle);
 /** How a log level reads in the file. */
 const char *conf_log_name(int level);
 
@@ -245,6 +267,9 @@ void conf_cross(struct conf *conf, struct mistakes *m);
 /** Find what the machine does not have: processors, interfaces, memory, privileges, driver files.
  */
 void conf_machine(const struct conf *conf, struct mistakes *m);
+
+/** Find that the processor cannot do what `idle` asks for; conf_machine calls it. */
+void conf_idle_machine(const struct conf *conf, struct mistakes *m);
 
 /** Transmit queues that a port gets: one for each of its receive queues, and one for each lcore
  * that does not receive from it. */

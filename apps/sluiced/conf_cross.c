@@ -107,7 +107,8 @@ conf_mbufs(const struct conf *conf)
 uint32_t
 conf_memory_needed_mb(const struct conf *conf)
 {
-	uint64_t bytes = (uint64_t)conf_mbufs(conf) * (conf_mbuf_size(conf) + MBUF_OVERHEAD);
+	uint64_t bytes = (uint64_t)conf_mbufs(conf) * (conf_mbuf_size(conf) + MBUF_OVERHEAD) +
+			 conf_bridge_bytes(conf);
 
 	for (uint16_t i = 0; i < conf->nservices; i++) {
 		const struct conf_service *s = &conf->service[i];
@@ -399,6 +400,7 @@ conf_cross(struct conf *conf, struct mistakes *m)
 
 	if (conf->nports == 0 && whole)
 		mistake(m, 0, "names no port; add a section [port NAME].");
+	conf_bridge_cross(conf, m);
 	for (uint16_t i = 0; i < conf->nports; i++) {
 		check_port(conf, &conf->port[i], m);
 		for (uint16_t k = 0; k < i; k++)
@@ -494,4 +496,5 @@ conf_restart_only(const struct conf *now, const struct conf *next, struct mistak
 		if (conf_find_port(next, nth_port(now, i)->name) == NULL)
 			mistake(m, 0, "[%s %s]: is gone, and %s", nth_port(now, i)->section,
 				nth_port(now, i)->name, what);
+	conf_bridge_restart_only(now, next, m);
 }

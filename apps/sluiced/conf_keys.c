@@ -13,9 +13,16 @@
 
 #define CPU_MAX 1023
 
+static const char *const idle_names[] = {"poll", "backoff", "interrupt", "monitor"};
 static const char *const log_names[] = {"error", "warning", "notice", "info", "debug"};
 static const int log_levels[] = {
 	RTE_LOG_ERR, RTE_LOG_WARNING, RTE_LOG_NOTICE, RTE_LOG_INFO, RTE_LOG_DEBUG};
+
+const char *
+conf_idle_name(enum conf_idle idle)
+{
+	return idle_names[idle];
+}
 
 const char *
 conf_log_name(int level)
@@ -181,10 +188,11 @@ take_log(struct conf_at *at)
 static void
 take_idle(struct conf_at *at)
 {
-	static const char *const words[] = {"poll", "backoff"};
 	unsigned int i;
 
-	if (conf_word(at, words, SL_COUNT_OF(words), "poll or backoff", &i))
+	at->conf->idle_line = at->line;
+	if (conf_word(at, idle_names, SL_COUNT_OF(idle_names),
+		    "poll, backoff, interrupt or monitor", &i))
 		at->conf->idle = (enum conf_idle)i;
 }
 

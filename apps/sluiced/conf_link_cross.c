@@ -35,6 +35,10 @@ check_vlan(const struct conf *conf, const struct conf_port *v, struct mistakes *
 			v->name, v->on);
 		return;
 	}
+	if (on->bridge != 0)
+		mistake(m, v->on_line,
+			"[vlan %s] port = %s: is in a bridge, which passes all tags on; name another.",
+			v->name, v->on);
 	if (v->vlan != 0 && on->vlan == v->vlan)
 		mistake(m, v->vlan_line,
 			"[vlan %s] vlan = %u: [%s %s] on line %u is in it already; choose another.",

@@ -10,6 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <rte_cpuflags.h>
+
 #include "../common/app.h"
 #include "../common/iface.h"
 #include "conf_priv.h"
@@ -56,6 +58,20 @@ check_drivers(const struct conf *conf, struct mistakes *m)
 				"[sluiced] driver = %s: there is no such file to read; name the "
 				"librte_net_... that you want.",
 				conf->driver[i]);
+}
+
+void
+conf_idle_machine(const struct conf *conf, struct mistakes *m)
+{
+	struct rte_cpu_intrinsics cpu = {0};
+
+	rte_cpu_get_intrinsics_support(&cpu);
+	if (conf->idle == CONF_IDLE_MONITOR && !cpu.power_monitor)
+		mistake(m, conf->idle_line,
+			"[sluiced] idle = monitor: this processor, or the virtual machine that it "
+			"is "
+			"in, cannot watch memory (no waitpkg or monitorx in /proc/cpuinfo); write "
+			"interrupt or backoff.");
 }
 
 /* Has the host's kernel the address? Then it answers in our place. */
@@ -154,6 +170,7 @@ conf_machine(const struct conf *conf, struct mistakes *m)
 	check_cpus(conf, m);
 	check_hugepages(conf, m);
 	check_drivers(conf, m);
+	conf_idle_machine(conf, m);
 	for (uint16_t i = 0; i < conf->nports; i++)
 		check_port(&conf->port[i], m);
 	for (uint16_t i = 0; i < conf->nports; i++)

@@ -272,7 +272,7 @@ take_promiscuous(struct conf_at *at)
 
 const struct conf_key conf_port_keys[] = {
 	{"devargs", "net_tpacket0,iface=eth1", take_devargs},
-	{"address", "198.18.0.2/24", take_port_address},
+	{"address", NULL, take_port_address},
 	{"gateway", NULL, take_gateway},
 	{"lcores", NULL, take_port_lcores},
 	{"queues", NULL, take_queues},
@@ -295,7 +295,7 @@ const struct conf_key conf_vlan_keys[] = {
 
 const struct conf_key conf_tapvu_keys[] = {
 	{"path", "/run/sluiced/guest.sock", conf_take_path},
-	{"address", "198.18.1.1/24", take_port_address},
+	{"address", NULL, take_port_address},
 	{"gateway", NULL, take_gateway},
 	{"mac", NULL, conf_take_mac},
 	{"client", NULL, conf_take_client},
@@ -312,7 +312,7 @@ const struct conf_key conf_tapvu_keys[] = {
 
 const struct conf_key conf_pktring_keys[] = {
 	{"path", "/run/sluiced/ring.sock", conf_take_path},
-	{"address", "198.18.2.1/24", take_port_address},
+	{"address", NULL, take_port_address},
 	{"gateway", NULL, take_gateway},
 	{"mac", NULL, conf_take_mac},
 	{"lend", NULL, conf_take_lend},

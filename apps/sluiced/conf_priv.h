@@ -54,6 +54,7 @@ void *conf_pktring_begin(struct conf_at *at, const char *name);
 void *conf_route_begin(struct conf_at *at, const char *name);
 void *conf_service_begin(struct conf_at *at, const char *name);
 void *conf_backend_begin(struct conf_at *at, const char *name);
+void *conf_bridge_begin(struct conf_at *at, const char *name);
 
 /** Tell that there are more sections of a kind than max; what: "ports". */
 void conf_too_many(struct conf_at *at, unsigned int max, const char *what);
@@ -83,6 +84,7 @@ bool conf_on_link(const struct conf_cidr *c, const struct sl_addr *a);
 /** What VLANs, taps, sockets and routes contradict (conf_link_cross.c). conf_cross calls it. */
 void conf_link_cross(struct conf *conf, struct mistakes *m);
 extern const struct conf_key conf_backend_keys[];
+extern const struct conf_key conf_bridge_keys[];
 /** Those of a [service] section that only kind = forward has, by enum conf_forward_key; the example
  * of one that may be needed is for the message that it is lacking. */
 extern const struct conf_key conf_forward_keys[CONF_FORWARD_KEYS];
@@ -95,6 +97,15 @@ void conf_forward_cross(struct conf *conf, struct mistakes *m);
 
 /** Memory that a service of kind = forward takes of the daemon's, in bytes; 0 for other kinds. */
 uint64_t conf_forward_bytes(const struct conf *conf, const struct conf_service *s);
+
+/** What conf_cross and conf_restart_only do about bridges; conf_bridge_cross also says which ports
+ * need an address. */
+void conf_bridge_cross(struct conf *conf, struct mistakes *m);
+void conf_bridge_restart_only(
+	const struct conf *now, const struct conf *next, struct mistakes *m);
+
+/** Memory that the tables of bridges take, in bytes. */
+uint64_t conf_bridge_bytes(const struct conf *conf);
 
 /** The port that has an address, or NULL. */
 const struct conf_port *conf_port_of(const struct conf *conf, const struct sl_addr *a);

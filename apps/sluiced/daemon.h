@@ -25,6 +25,9 @@
 
 #include <pthread.h>
 
+#include <rte_interrupts.h>
+
+#include "bridge.h"
 #include "conf.h"
 #include "sl_inet.h"
 #include "sl_shared.h"
@@ -57,6 +60,16 @@ enum service_outcome {
 	SERVICE_STAMP_TOO_BIG,	   /**< no answer: longer than the MTU of the way back */
 	SERVICE_STAMP_UNREACHABLE, /**< no answer: no way back */
 	SERVICE_STAMP_NO_MBUF,	   /**< no answer: no packet for the copy */
+	/* Of a load balancer: */
+	SERVICE_FORWARDED,	     /**< sent on to a back end */
+	SERVICE_FORWARD_RETURNED,    /**< from a back end, sent on to its client */
+	SERVICE_FORWARD_ERROR,	     /**< an ICMP error, sent on to the one it is for */
+	SERVICE_FORWARD_NO_BACKEND,  /**< no back end is up or draining */
+	SERVICE_FORWARD_NO_FLOW,     /**< an ICMP error about a flow of which nothing is known */
+	SERVICE_FORWARD_TTL,	     /**< its hop limit was used up */
+	SERVICE_FORWARD_TOO_BIG,     /**< longer than the MTU of its way */
+	SERVICE_FORWARD_UNREACHABLE, /**< no way to its destination */
+	SERVICE_FORWARD_NO_MBUF,     /**< no packet for a copy */
 	SERVICE_OUTCOMES
 };
 
@@ -109,6 +122,8 @@ struct worker_pair {
 	uint16_t port_index;
 	uint16_t port_id;
 	uint16_t queue;
+	struct bridge *bridge; /**< that has the port, or NULL: the stack has it */
+	uint16_t member;       /**< which of the bridge's the port is */
 };
 
 struct exception;
@@ -119,6 +134,7 @@ struct worker_tap {
 	int fd;
 	uint32_t wait; /**< us between looks, as long as nothing comes */
 	uint64_t due;  /**< TSC of the next look */
+	struct rte_epoll_event event; /**< with interrupts: frames wake the worker */
 };
 
 struct worker {
@@ -133,6 +149,10 @@ struct worker {
 	uint16_t ntaps;
 	struct worker_tap tap[CONF_PORTS_MAX + CONF_VLANS_MAX];
 	uint8_t *tap_room; /**< what is read from a tap */
+	/* With interrupts (d->interrupts); constant after the start. */
+	int epoll_fd; /**< its receive queues, and wake_fd */
+	int wake_fd;
+	struct rte_epoll_event wake_event;
 	/* Written by the worker alone, from here on. */
 	SL_CACHE_ALIGNED uint64_t turns;
 	uint64_t busy_turns; /**< those that received or served something */
@@ -140,7 +160,11 @@ struct worker {
 	uint64_t slept_ns;
 	uint64_t longest_ns;
 	uint64_t received[CONF_PORTS_MAX]; /**< packets by port */
-	uint32_t empty;			   /**< turns in a row that found nothing */
+	uint64_t interrupts;		   /**< sleeps that a receive queue ended */
+	uint64_t wakes;			   /**< that another thread ended */
+	uint64_t timeouts;		   /**< that nothing ended but their time */
+	bool asleep;	/**< (relaxed, ID1) sleeps, or is about to: wake it by wake_fd */
+	uint32_t empty; /**< turns in a row that found nothing */
 	uint64_t step_ns;
 	bool parked; /**< (release) waits for the end of an audit */
 	bool ended;  /**< (release) has left its loop */
@@ -161,10 +185,12 @@ struct daemon {
 	uint16_t vlan_handle[CONF_VLANS_MAX]; /**< the stack's, of [vlan] sections */
 	uint16_t nexceptions;
 	struct exception *exception[CONF_PORTS_MAX + CONF_VLANS_MAX];
+	struct bridge *bridge[CONF_BRIDGES_MAX]; /**< as in conf */
 	uint16_t nworkers;
 	struct worker *worker;
 	struct service_table *table; /**< (release by control, acquire by workers) */
 	bool crowded;		     /**< workers share processors with others */
+	bool interrupts;	     /**< ports were started with receive interrupts */
 	bool halt;		     /**< (relaxed) workers return */
 	bool park;		     /**< (release) workers park */
 	uint64_t started_s;
@@ -172,6 +198,7 @@ struct daemon {
 	uint64_t refused;			 /**< reloads that were refused (l) */
 	struct service_sums gone;		 /**< sockets closed so far (l) */
 	uint64_t gone_outcome[SERVICE_OUTCOMES]; /**< of services that are gone (l) */
+	uint64_t gone_claimed; /**< packets that they were handed whole (l) */
 	char report[DAEMON_REPORT_LEN];		 /**< what the last reload found (l) */
 };
 
@@ -193,6 +220,24 @@ int worker_main(void *worker);
 /** Stop all workers between two turns; daemon_unpark lets them go on. Locked. */
 void daemon_park(struct daemon *d);
 void daemon_unpark(struct daemon *d);
+
+/* ---- what workers do when there is nothing to do (idle.c) ---- */
+
+/** Prepare it; queues are dealt, workers do not run yet. A mistake ends the program. */
+void idle_open(struct daemon *d);
+/** Workers have ended; their ports are still there. */
+void idle_close(struct daemon *d);
+/** Tell why `idle` of another configuration cannot be. Locked. */
+void idle_check(const struct daemon *d, const struct conf *next, struct mistakes *m);
+/** A turn found nothing: rest. Before a long sleep it looks once more; returns what that found.
+ * The worker itself. */
+uint32_t idle_rest(struct worker *w, uint32_t (*look)(struct worker *w));
+/** A turn found something. The worker itself. */
+void idle_busy(struct worker *w);
+/** Wake workers whose services have datagrams waiting: this worker may have put them there. */
+void idle_wake_readers(struct worker *w, const struct service_table *table);
+/** Wake all that sleep. Control threads. */
+void idle_wake_all(struct daemon *d);
 
 /* ---- services (service.c) ---- */
 
@@ -240,6 +285,27 @@ bool daemon_reload_routes(struct daemon *d, const struct conf *next, struct mist
 uint16_t daemon_handle(const struct daemon *d, const char *name);
 /** Name of the port or VLAN that has a handle. */
 const char *daemon_handle_name(const struct daemon *d, uint16_t handle);
+/* ---- bridges (bridge_daemon.c) ---- */
+
+struct audit_line;
+
+/** Make those of the configuration; their ports are started. A mistake ends the program. */
+void bridges_open(struct daemon *d);
+/** Free them; no worker runs. */
+void bridges_close(struct daemon *d);
+/** Tell them which transmit queues are a worker's; and a pair, which bridge it is for. */
+void bridges_deal(struct daemon *d, struct worker *w);
+void bridges_pair(struct daemon *d, struct worker_pair *p);
+/** Forget old stations. Main thread, about once a second; workers run. */
+void bridges_age(struct daemon *d);
+/** What a reload changes of them. Locked. */
+void bridges_apply(struct daemon *d, const struct conf *next);
+/** Counters of all of them, added up. */
+void bridges_counts(const struct daemon *d, struct bridge_counts *sum);
+/** Their lines of the audit, two for each; workers are parked. How many. */
+uint16_t bridges_audit(const struct daemon *d, struct audit_line *lines);
+/** Register their endpoints (bridge_telemetry.c). */
+bool bridge_telemetry_open(void);
 
 /* ---- telemetry (telemetry.c, audit.c) ---- */
 
@@ -250,7 +316,7 @@ struct audit_line {
 	uint64_t held;
 };
 #define AUDIT_LINES_MAX                                                                            \
-	(4 * CONF_PORTS_MAX + 2 * CONF_VLANS_MAX + CONF_SERVICES_MAX + 8)
+	(4 * CONF_PORTS_MAX + 2 * CONF_VLANS_MAX + CONF_SERVICES_MAX + 2 * CONF_BRIDGES_MAX + 10)
 
 /**
  * Compare, as of one moment, what entered with what became of it.

@@ -72,14 +72,14 @@ int forward_open(struct daemon *d, const struct conf *conf, const struct conf_se
 /**
  * Take over another configuration of the same service: its back ends, weights, affinity and drain.
  * A back end that has name, address and port of a former one is that one, with its flows and its
- * state; others start up. Size of table and bounds of flows stay as they were made; what else differs
- * needs a new service. Claims must be published afterwards.
+ * state; others start up. Size of table and bounds of flows stay as they were made; what else
+ * differs needs a new service. Claims must be published afterwards.
  *
  * @return   0; -ENOMEM or as balancer_view_create, and nothing has changed
  * Caller: as forward_open; waits for a grace period.
  */
-int forward_apply(struct forward *f, const struct conf *conf,
-	const struct conf_service *s) SL_MUST_CHECK;
+int forward_apply(
+	struct forward *f, const struct conf *conf, const struct conf_service *s) SL_MUST_CHECK;
 
 /** Free a service, whose claims are gone since a grace period. NULL is allowed. */
 void forward_close(struct daemon *d, struct forward *f);

@@ -23,6 +23,8 @@
 #define READY_STEP_MS 20
 /* How soon the kernel hears of a link that went down. */
 #define LINK_MS 250
+/* Bridges forget about once a second. */
+#define AGE_MS 1000
 
 static struct daemon the_daemon = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -106,11 +108,15 @@ say_plan(const struct conf *conf)
 			text + at, sizeof(text) - at, "%s%u", i ? "," : "", conf->lcores.cpu[i]);
 	app_note("lcores %s; %u MB %s hugepages; %u packets; idle = %s; user id %d", text,
 		conf->memory_mb, daemon_hugepages(conf) ? "in" : "without", conf_mbufs(conf),
-		conf->idle == CONF_IDLE_BACKOFF ? "backoff" : "poll", (int)geteuid());
+		conf_idle_name(conf->idle), (int)geteuid());
 	for (uint16_t i = 0; i < conf->nports; i++)
 		say_port(conf, &conf->port[i]);
 	for (uint16_t i = 0; i < conf->nvlans; i++)
 		say_port(conf, &conf->vlan[i]);
+	for (uint16_t i = 0; i < conf->nbridges; i++)
+		app_note("bridge %s: %s; %u stations, %u behind a port, %u s", conf->bridge[i].name,
+			conf->bridge[i].names, conf->bridge[i].entries,
+			conf->bridge[i].port_entries, conf->bridge[i].age_s);
 	for (uint16_t i = 0; i < conf->nservices; i++)
 		app_note("service %s: %s on UDP port %u", conf->service[i].name,
 			conf_kind_name(conf->service[i].kind), conf->service[i].udp_port);
@@ -190,6 +196,8 @@ run(struct daemon *d, int fd)
 
 	if (d->nexceptions > 0 && (ms < 0 || ms > LINK_MS))
 		ms = LINK_MS;
+	if (d->conf.nbridges > 0)
+		ms = ms < 0 ? AGE_MS : RTE_MIN(ms, AGE_MS);
 
 	for (;;) {
 		int sig = next_signal(fd, ms);
@@ -201,6 +209,8 @@ run(struct daemon *d, int fd)
 			return;
 		else if (watchdog != 0 && workers_alive(d, turns))
 			notify_watchdog();
+		if (sig == 0)
+			bridges_age(d);
 	}
 }
 

@@ -114,6 +114,7 @@ publish(struct daemon *d, const struct draft *draft, struct reload_result *r)
 	struct service_table *old = d->table;
 
 	sl_store_release(&d->table, draft->table); /* pairs with turn() */
+	idle_wake_all(d);
 	sl_inet_synchronize(d->inet, SL_INET_NO_WORKER);
 	for (uint16_t i = 0; old != NULL && i < old->n; i++) {
 		struct service *s = old->service[i];
@@ -154,6 +155,7 @@ apply(struct daemon *d, struct conf *next, struct draft *draft, struct reload_re
 			r->added--;
 	publish(d, draft, r);
 	sl_store_relaxed(&d->conf.idle, next->idle);
+	bridges_apply(d, next);
 	d->conf.log_level = next->log_level;
 	rte_log_set_global_level((uint32_t)next->log_level);
 	rte_log_set_level_pattern("*", (uint32_t)next->log_level);
@@ -195,6 +197,8 @@ daemon_reload(struct daemon *d, struct reload_result *r)
 		conf_restart_only(&d->conf, &next, m);
 	if (mistakes_count(m) == 0)
 		check_room(d, &next, m);
+	if (mistakes_count(m) == 0)
+		idle_check(d, &next, m);
 	if (mistakes_count(m) == 0 && draft_make(d, &next, &draft, m)) {
 		if (daemon_reload_routes(d, &next, m))
 			apply(d, &next, &draft, r);

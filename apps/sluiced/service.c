@@ -55,6 +55,15 @@ const struct service_outcome_info service_outcome_info[SERVICE_OUTCOMES] = {
 	[SERVICE_STAMP_TOO_BIG] = {"stamp_too_big", true},
 	[SERVICE_STAMP_UNREACHABLE] = {"stamp_unreachable", true},
 	[SERVICE_STAMP_NO_MBUF] = {"stamp_no_mbuf", true},
+	[SERVICE_FORWARDED] = {"forwarded", false},
+	[SERVICE_FORWARD_RETURNED] = {"forward_returned", false},
+	[SERVICE_FORWARD_ERROR] = {"forward_icmp", false},
+	[SERVICE_FORWARD_NO_BACKEND] = {"forward_no_backend", true},
+	[SERVICE_FORWARD_NO_FLOW] = {"forward_no_flow", true},
+	[SERVICE_FORWARD_TTL] = {"forward_ttl", true},
+	[SERVICE_FORWARD_TOO_BIG] = {"forward_too_big", true},
+	[SERVICE_FORWARD_UNREACHABLE] = {"forward_unreachable", true},
+	[SERVICE_FORWARD_NO_MBUF] = {"forward_no_mbuf", true},
 };
 
 _Static_assert(SERVICE_STAMP_ANSWERED + STAMP_OUTCOMES == SERVICE_STAMP_GROUP,

@@ -185,7 +185,9 @@ port_start(struct daemon *d, uint16_t i)
 		.rx_ring = conf_ring(p),
 		.tx_ring = TX_RING,
 		.mtu = p->mtu,
-		.promiscuous = p->promiscuous,
+		.promiscuous = p->promiscuous || p->bridge != 0,
+		.bridge = p->bridge != 0,
+		.interrupts = d->conf.idle == CONF_IDLE_INTERRUPT,
 		.tcp = has_exception(&d->conf, p),
 		.pool = d->pool,
 	};
@@ -209,7 +211,7 @@ port_start(struct daemon *d, uint16_t i)
 		ret = port_mac(d->port_id[i], p);
 	if (ret == 0)
 		ret = app_port_start(d->port_id[i], &conf);
-	if (ret == 0)
+	if (ret == 0 && p->bridge == 0)
 		ret = sl_inet_port_add(d->inet, &inet);
 	if (ret != 0)
 		app_fail("%s:%u: [%s %s]: does not start: %s.", d->path, p->line, p->section, p->name,
@@ -298,13 +300,17 @@ deal(struct daemon *d)
 			for (uint16_t q = 0; q < p->queues; q++) {
 				if (p->lcores.cpu[q % p->lcores.n] != w->cpu)
 					continue;
-				w->pair[w->npairs++] = (struct worker_pair){i, d->port_id[i], q};
+				w->pair[w->npairs] = (struct worker_pair){
+					.port_index = i, .port_id = d->port_id[i], .queue = q};
+				bridges_pair(d, &w->pair[w->npairs++]);
 				w->sleep_max_ns = RTE_MIN(w->sleep_max_ns, most);
 				first = RTE_MIN(first, q);
 			}
 			w->tx_queue[i] = first != UINT16_MAX ? first : spare++;
 		}
 	}
+	for (uint16_t w = 0; w < d->nworkers; w++)
+		bridges_deal(d, &d->worker[w]);
 }
 
 static void
@@ -362,8 +368,10 @@ daemon_start(struct daemon *d)
 		port_addresses(d, &d->conf.vlan[i], daemon_handle(d, d->conf.vlan[i].on),
 			d->vlan_handle[i]);
 	daemon_open_routes(d);
+	bridges_open(d);
 	deal(d);
 	exceptions_deal(d);
+	idle_open(d);
 	workers_launch(d);
 }
 
@@ -404,7 +412,9 @@ daemon_end(struct daemon *d)
 	d->state = DAEMON_ENDING;
 	t = d->table;
 	sl_store_relaxed(&d->halt, true);
+	idle_wake_all(d);
 	rte_eal_mp_wait_lcore();
+	idle_close(d);
 	for (uint16_t i = 0; t != NULL && i < t->n; i++)
 		service_close(d, t->service[i]);
 	d->table = NULL;
@@ -413,6 +423,7 @@ daemon_end(struct daemon *d)
 	sl_udp_destroy(d->udp);
 	sl_inet_destroy(d->inet);
 	exceptions_close(d);
+	bridges_close(d);
 	for (uint16_t i = 0; i < d->conf.nports; i++) {
 		rte_eth_dev_stop(d->port_id[i]);
 		rte_eth_dev_close(d->port_id[i]);

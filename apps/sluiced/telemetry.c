@@ -87,7 +87,7 @@ on_info(const char *cmd, const char *param, struct rte_tel_data *t)
 	telemetry_u64(t, "ports", d->conf.nports);
 	telemetry_u64(t, "services", d->table != NULL ? d->table->n : 0);
 	telemetry_text(t, "hugepages", daemon_hugepages(&d->conf) ? "yes" : "no");
-	telemetry_text(t, "idle", d->conf.idle == CONF_IDLE_BACKOFF ? "backoff" : "poll");
+	telemetry_text(t, "idle", conf_idle_name(d->conf.idle));
 	telemetry_text(t, "log", conf_log_name(d->conf.log_level));
 	telemetry_leave(d);
 	return 0;
@@ -357,7 +357,11 @@ lcore_dict(const struct daemon *d, const struct worker *w, struct rte_tel_data *
 	telemetry_u64(t, "received", received);
 	telemetry_u64(t, "turns", sl_load_relaxed(&w->turns));
 	telemetry_u64(t, "busy_turns", sl_load_relaxed(&w->busy_turns));
+	telemetry_text(t, "idle", conf_idle_name(d->conf.idle));
 	telemetry_u64(t, "sleeps", sl_load_relaxed(&w->sleeps));
+	telemetry_u64(t, "interrupts", sl_load_relaxed(&w->interrupts));
+	telemetry_u64(t, "wakes", sl_load_relaxed(&w->wakes));
+	telemetry_u64(t, "timeouts", sl_load_relaxed(&w->timeouts));
 	telemetry_u64(t, "slept_us", sl_load_relaxed(&w->slept_ns) / 1000);
 	telemetry_u64(t, "longest_sleep_us", sl_load_relaxed(&w->longest_ns) / 1000);
 	telemetry_u64(t, "sleep_limit_us", w->sleep_max_ns / 1000);
@@ -387,7 +391,18 @@ on_lcore(const char *cmd, const char *param, struct rte_tel_data *t)
 	return ret;
 }
 
-/* Outcomes of the stack, of services and of ports; drops alone, or all. */
+static void
+bridge_outcomes(const struct daemon *d, bool drops, struct rte_tel_data *t)
+{
+	struct bridge_counts c = {0};
+
+	bridges_counts(d, &c);
+	for (int i = 0; i < BRIDGE_OUTCOMES && d->conf.nbridges > 0; i++)
+		if (bridge_outcome_info[i].drop || !drops)
+			telemetry_u64(t, bridge_outcome_info[i].name, c.outcome[i]);
+}
+
+/* Outcomes of the stack, of services, bridges and ports; drops alone, or all. */
 static void
 outcomes_dict(const struct daemon *d, bool drops, struct rte_tel_data *t)
 {
@@ -408,6 +423,7 @@ outcomes_dict(const struct daemon *d, bool drops, struct rte_tel_data *t)
 	for (int i = 0; i < SERVICE_OUTCOMES; i++)
 		if (service_outcome_info[i].drop || !drops)
 			telemetry_u64(t, service_outcome_info[i].name, outcome[i]);
+	bridge_outcomes(d, drops, t);
 	telemetry_u64(t, "purged", d->gone.purged);
 	for (uint16_t i = 0; i < d->conf.nports; i++)
 		if (rte_eth_stats_get(d->port_id[i], &s) == 0)
@@ -517,5 +533,5 @@ telemetry_open(struct daemon *d)
 
 	the_daemon = d;
 	return telemetry_add(endpoints, SL_COUNT_OF(endpoints)) && routes_telemetry_open() &&
-	       exception_telemetry_open();
+	       exception_telemetry_open() && bridge_telemetry_open();
 }

@@ -6,6 +6,7 @@
 #include <rte_ether.h>
 #include <rte_prefetch.h>
 
+#include "claim.h"
 #include "inet_priv.h"
 #include "ip_fast.h"
 #include "punt.h"
@@ -247,6 +248,19 @@ count_losses(struct inet_rx *rx)
 	}
 }
 
+/* Settle what a burst of n has come to. */
+static inline __attribute__((always_inline)) void
+finish(struct inet_rx *rx, uint16_t n)
+{
+	if (rx->dgrams > 0)
+		inet_udp_deliver(rx);
+	if (SL_UNLIKELY(rx->frees > 0))
+		rte_pktmbuf_free_bulk(rx->free, rx->frees);
+	if (SL_UNLIKELY(rx->losses))
+		count_losses(rx);
+	sl_counter_add(&rx->w->received, n);
+}
+
 static void
 input_burst(struct inet_rx *rx, struct rte_mbuf **pkts, uint16_t n)
 {
@@ -271,19 +285,49 @@ input_burst(struct inet_rx *rx, struct rte_mbuf **pkts, uint16_t n)
 		d = &rx->dgram[rx->dgrams];
 	}
 	rx->dgrams = (uint16_t)(d - rx->dgram);
-	if (rx->dgrams > 0)
-		inet_udp_deliver(rx);
-	if (SL_UNLIKELY(rx->frees > 0))
-		rte_pktmbuf_free_bulk(rx->free, rx->frees);
-	if (SL_UNLIKELY(rx->losses))
-		count_losses(rx);
-	sl_counter_add(&rx->w->received, n);
+	finish(rx, n);
+}
+
+/* Without the fast path. */
+static void
+input_odd(struct inet_rx *rx, struct rte_mbuf **pkts, uint16_t n)
+{
+	rx->dgrams = 0;
+	rx->frees = 0;
+	rx->losses = false;
+	rx->in_head = 0;
+	rx->l2_group = 0;
+	memset(rx->counts, 0, sizeof(rx->counts));
+	for (uint16_t i = 0; i < n; i++)
+		input_slow(rx, pkts[i]);
+	finish(rx, n);
+}
+
+/* There are claims: what they take is handed over behind all else, of which some may be theirs,
+ * too. */
+static __attribute__((noinline)) void
+input_claims(
+	struct inet_rx *rx, const struct sl_inet_claims *set, struct rte_mbuf **pkts, uint16_t n)
+{
+	struct rte_mbuf *odd[SL_INET_BURST];
+	struct inet_claim_rx crx;
+	uint16_t rest, odds;
+
+	inet_claim_begin(rx, &crx, set);
+	rest = inet_claim_take(rx, pkts, n, odd, &odds);
+	sl_counter_add(&rx->w->received, (uint64_t)(n - rest - odds));
+	if (rest > 0)
+		input_burst(rx, pkts, rest);
+	if (odds > 0)
+		input_odd(rx, odd, odds);
+	inet_claim_deliver(rx);
 }
 
 void
 inet_input(struct sl_inet *inet, uint16_t worker, struct inet_port *port, struct rte_mbuf **pkts,
 	uint16_t n)
 {
+	const struct sl_inet_claims *set;
 	struct inet_rx rx;
 
 	SL_DEBUG_ASSERT(n > 0 && n <= SL_INET_BURST);
@@ -310,5 +354,10 @@ inet_input(struct sl_inet *inet, uint16_t worker, struct inet_port *port, struct
 	rx.pool = pkts[0]->pool;
 	rx.overhead = inet_overhead(pkts[0]);
 	memset(rx.counts, 0, sizeof(rx.counts));
-	input_burst(&rx, pkts, n);
+	set = sl_load_acquire(&inet->claims); /* IN1 */
+	rx.claim = NULL;
+	if (SL_UNLIKELY(set != NULL))
+		input_claims(&rx, set, pkts, n);
+	else
+		input_burst(&rx, pkts, n);
 }

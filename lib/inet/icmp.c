@@ -9,6 +9,7 @@
 
 #include "cksum.h"
 #include "icmp.h"
+#include "sl_inet_claim.h"
 #include "table.h"
 
 #define ICMP_HDR 8u
@@ -386,35 +387,79 @@ carries_error6(const struct inet_pkt *p)
 	return at >= p->head_len || p->head[at] < ICMP6_ECHO || p->head[at] == ICMP6_REDIRECT;
 }
 
+/* foreign: the destination is not ours, so that we have to find a source. */
+static void
+answer(struct inet_rx *rx, const struct inet_pkt *p, struct error_out *e, bool foreign)
+{
+	const struct inet_addr *src;
+
+	e->src = p->dst;
+	e->dst = p->src;
+	e->mac = p->head + RTE_ETHER_ADDR_LEN;
+	e->m = p->m;
+	e->off = p->l2_len;
+	e->len = p->end - p->l2_len;
+	if (!inet_is_v4(&p->dst) && carries_error6(p))
+		return;
+	if (foreign) {
+		src = inet_port_source(rx->port, &p->src, &p->src);
+		if (src == NULL)
+			return;
+		e->src = src->addr;
+	}
+	if (take_token(rx->inet, rx->w))
+		error_output(rx, e);
+}
+
 void
 inet_icmp_error(
 	struct inet_rx *rx, const struct inet_pkt *p, uint8_t type, uint8_t code, uint32_t word)
 {
-	const struct inet_addr *src;
-	struct error_out e = {.type = type,
-		.code = code,
-		.word = word,
-		.src = p->dst,
-		.dst = p->src,
-		.mac = p->head + RTE_ETHER_ADDR_LEN,
-		.m = p->m,
-		.off = p->l2_len,
-		.len = p->end - p->l2_len};
+	struct error_out e = {.type = type, .code = code, .word = word};
 	/* RFC 4443, 2.4: this one may be sent about a packet to a group. */
 	bool group_ok = !inet_is_v4(&p->dst) && type == ICMP6_PARAM && code == ICMP6_PARAM_OPTION;
 
 	if (!answerable(p) || ((p->dst_group || p->l2_group) && !group_ok))
 		return;
-	if (!inet_is_v4(&p->dst) && carries_error6(p))
+	answer(rx, p, &e, p->dst_group);
+}
+
+/* Type and code of each error about a claimed packet, by family. */
+static const struct {
+	uint8_t type4, code4, type6, code6;
+} claim_errors[] = {
+	[SL_CLAIM_ERROR_TIME] = {ICMP4_TIME, 0, ICMP6_TIME, 0},
+	[SL_CLAIM_ERROR_TOO_BIG] = {ICMP4_UNREACH, ICMP4_UNREACH_TOO_BIG, ICMP6_TOO_BIG, 0},
+	[SL_CLAIM_ERROR_NOBODY] = {ICMP4_UNREACH, ICMP4_UNREACH_PORT, ICMP6_UNREACH,
+		ICMP6_UNREACH_PORT},
+	[SL_CLAIM_ERROR_NO_WAY] = {ICMP4_UNREACH, ICMP4_UNREACH_NET, ICMP6_UNREACH,
+		ICMP6_UNREACH_ROUTE},
+};
+
+void
+sl_inet_claim_answer(struct sl_inet *inet, uint16_t worker, const struct sl_inet_claimed *c,
+	enum sl_inet_claim_error error, uint16_t mtu)
+{
+	struct error_out e = {.word = mtu};
+	struct inet_pkt p = {.m = c->m,
+		.head = c->head,
+		.head_len = c->head_len,
+		.l2_len = c->l2_len,
+		.end = c->end,
+		.src = c->src,
+		.dst = c->dst};
+	struct inet_rx rx; /* of which sending needs little */
+
+	if (c->later || c->kind > SL_CLAIMED_FROM || !answerable(&p))
 		return;
-	if (p->dst_group) {
-		src = inet_port_source(rx->port, &p->src, &p->src);
-		if (src == NULL)
-			return;
-		e.src = src->addr;
-	}
-	if (take_token(rx->inet, rx->w))
-		error_output(rx, &e);
+	rx.inet = inet;
+	rx.port = inet_port_find(inet, c->port);
+	rx.worker = worker;
+	rx.w = &inet->worker[worker];
+	rx.wport = &rx.port->workers[worker];
+	e.type = c->v4 ? claim_errors[error].type4 : claim_errors[error].type6;
+	e.code = c->v4 ? claim_errors[error].code4 : claim_errors[error].code6;
+	answer(&rx, &p, &e, !inet_port_is_local(rx.port, &c->dst));
 }
 
 static void

@@ -138,7 +138,10 @@ struct inet_worker {
 
 struct inet_neigh_table;
 struct inet_punt;
+struct inet_claim_rx;
+struct inet_claim_worker;
 struct inet_reasm;
+struct sl_inet_claims;
 struct inet_table;
 struct inet_fib;
 
@@ -159,6 +162,8 @@ struct sl_inet {
 	uint32_t routes; /* (a) IN1; counts changes of routes and addresses */
 	const struct inet_fib *fib4; /* (a) IN1; NULL for no routes */
 	const struct inet_fib *fib6;
+	struct sl_inet_claims *claims; /* (a) IN1; NULL for none */
+	struct inet_claim_worker *claim_worker; /* (c) once there was a set */
 	uint32_t port_count; /* (a) IN1 */
 	struct inet_port *port[SL_INET_PORTS_MAX]; /* (c) once counted */
 	/* (a) IN1; by DPDK port: the first one, whose handle that is, */
@@ -176,6 +181,7 @@ struct inet_rx {
 	struct inet_port *port;
 	struct inet_wport *wport;
 	struct inet_worker *w;
+	struct inet_claim_rx *claim; /* NULL: there are no claims */
 	uint16_t worker;
 	uint16_t dgrams;
 	uint16_t frees;

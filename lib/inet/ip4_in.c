@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cksum.h"
+#include "claim.h"
 #include "icmp.h"
 #include "inet_priv.h"
 #include "punt.h"
@@ -115,16 +116,32 @@ dst_ok(const struct inet_rx *rx, struct inet_pkt *p, uint32_t dst)
 	return true;
 }
 
-static unsigned int
-fragment_input(struct inet_rx *rx, struct inet_pkt *p, const uint8_t *ip)
+static struct inet_fragment
+fragment_of(const uint8_t *ip)
 {
 	uint16_t word = inet_get16(ip + 6);
-	struct inet_fragment f = {.id = inet_get16(ip + 4),
+
+	return (struct inet_fragment){.id = inet_get16(ip + 4),
 		.start = (word & IP4_OFFSET) * 8u,
 		.more = (word & IP4_MORE) != 0,
 		.proto = ip[9]};
+}
+
+static unsigned int
+fragment_input(struct inet_rx *rx, struct inet_pkt *p, const uint8_t *ip)
+{
+	struct inet_fragment f = fragment_of(ip);
 
 	return inet_reasm_input(rx, p, &f);
+}
+
+/* Does a claim take it? */
+static __attribute__((noinline)) unsigned int
+claim_input(struct inet_rx *rx, const struct inet_pkt *p, const uint8_t *ip, bool local)
+{
+	struct inet_fragment f = fragment_of(ip);
+
+	return inet_claim_ip(rx, p, ip[9], f.more || f.start != 0 ? &f : NULL, local);
 }
 
 unsigned int
@@ -133,6 +150,7 @@ inet_ip4_input(struct inet_rx *rx, struct inet_pkt *p)
 	const uint8_t *ip = p->head + p->l2_len;
 	enum sl_outcome outcome;
 	uint32_t src, dst, hdr;
+	bool local;
 
 	outcome = check_header(p, &hdr);
 	if (outcome != INET_PASS)
@@ -147,7 +165,14 @@ inet_ip4_input(struct inet_rx *rx, struct inet_pkt *p)
 	p->dst = sl_addr_v4(dst);
 	if (!source_ok(rx->port, src, dst))
 		return SL_RX_IP_SOURCE;
-	if (!dst_ok(rx, p, dst))
+	local = dst_ok(rx, p, dst);
+	if (SL_UNLIKELY(rx->claim != NULL)) {
+		unsigned int claimed = claim_input(rx, p, ip, local);
+
+		if (claimed != INET_PASS)
+			return claimed;
+	}
+	if (!local)
 		return SL_RX_IP_NOT_LOCAL;
 	if ((inet_get16(ip + 6) & IP4_FRAGMENT) != 0)
 		return fragment_input(rx, p, ip);

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "claim.h"
 #include "icmp.h"
 #include "inet_priv.h"
 #include "punt.h"
@@ -125,8 +126,8 @@ check_extension(struct inet_rx *rx, struct inet_pkt *p, uint8_t *next, uint32_t 
 	return check_options(rx, p, at + 2, at + *len);
 }
 
-/* A fragment header behind which the rest of another packet lies: one that says that it is the whole
- * datagram does nothing (RFC 6946). */
+/* A fragment header behind which the rest of another packet lies: one that says that it is the
+ * whole datagram does nothing (RFC 6946). */
 static bool
 splits(const struct inet_pkt *p)
 {
@@ -134,18 +135,51 @@ splits(const struct inet_pkt *p)
 	       (inet_get16(p->head + p->l4_off + 2) & (FRAGMENT_OFFSET | FRAGMENT_MORE)) != 0;
 }
 
-static unsigned int
-fragment_input(struct inet_rx *rx, struct inet_pkt *p)
+/* h: the fragment header. */
+static struct inet_fragment
+fragment_of(const uint8_t *h)
 {
-	const uint8_t *h = p->head + p->l4_off;
 	uint16_t word = inet_get16(h + 2);
 	struct inet_fragment f = {.start = word & FRAGMENT_OFFSET,
 		.more = (word & FRAGMENT_MORE) != 0,
 		.proto = h[0]};
 
 	memcpy(&f.id, h + 4, sizeof(f.id));
+	return f;
+}
+
+static unsigned int
+fragment_input(struct inet_rx *rx, struct inet_pkt *p)
+{
+	struct inet_fragment f = fragment_of(p->head + p->l4_off);
+
 	p->l4_off = (uint16_t)(p->l4_off + FRAGMENT_HDR);
 	return inet_reasm_input(rx, p, &f);
+}
+
+/* Does a claim take it? next: what lies at p->l4_off. */
+static __attribute__((noinline)) unsigned int
+claim_input(struct inet_rx *rx, const struct inet_pkt *p, uint8_t next, bool local)
+{
+	struct inet_pkt q = *p;
+	struct inet_fragment f;
+
+	if (next != IPPROTO_FRAGMENT)
+		return inet_claim_ip(rx, p, next, NULL, local);
+	f = fragment_of(p->head + p->l4_off);
+	q.l4_off = (uint16_t)(q.l4_off + FRAGMENT_HDR);
+	return inet_claim_ip(rx, &q, f.proto, &f, local);
+}
+
+/* Not for us: it is if a claim takes it. */
+static unsigned int
+input_foreign(struct inet_rx *rx, const struct inet_pkt *p, uint8_t next)
+{
+	unsigned int claimed = INET_PASS;
+
+	if (next != IPPROTO_FRAGMENT || splits(p))
+		claimed = claim_input(rx, p, next, false);
+	return claimed != INET_PASS ? claimed : (unsigned int)SL_RX_IP_NOT_LOCAL;
 }
 
 /* Up to the transport, or to a fragment header that splits a datagram. */
@@ -211,6 +245,7 @@ inet_ip6_input(struct inet_rx *rx, struct inet_pkt *p)
 	uint32_t room = p->end - p->l2_len;
 	enum sl_outcome outcome;
 	uint8_t next;
+	bool local;
 
 	if (room < IP6_HDR || p->head_len < p->l2_len + IP6_HDR)
 		return SL_RX_IP_LENGTH;
@@ -231,8 +266,20 @@ inet_ip6_input(struct inet_rx *rx, struct inet_pkt *p)
 	/* Only neighbour discovery may come from nobody (RFC 4861, duplicate detection). */
 	if (sl_addr_is_any(&p->src) && next != IPPROTO_ICMPV6)
 		return SL_RX_IP_SOURCE;
-	if (!dst_ok(rx, p))
-		return SL_RX_IP_NOT_LOCAL;
+	local = dst_ok(rx, p);
+	/* Sent on only without extension headers, but for that of a fragment: others are for whom
+	 * it is to. */
+	if (!local)
+		return rx->claim != NULL ? input_foreign(rx, p, next)
+					 : (unsigned int)SL_RX_IP_NOT_LOCAL;
 	outcome = walk_extensions(rx, p, &next);
-	return outcome != INET_PASS ? (unsigned int)outcome : input_next(rx, p, next);
+	if (outcome != INET_PASS)
+		return outcome;
+	if (SL_UNLIKELY(rx->claim != NULL)) {
+		unsigned int claimed = claim_input(rx, p, next, true);
+
+		if (claimed != INET_PASS)
+			return claimed;
+	}
+	return input_next(rx, p, next);
 }

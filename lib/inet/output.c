@@ -10,6 +10,7 @@
 #include "cksum.h"
 #include "inet_priv.h"
 #include "neigh.h"
+#include "sl_inet_claim.h"
 #include "table.h"
 
 #define IP4_HDR 20u
@@ -361,7 +362,7 @@ sl_inet_worker_source(
 
 /* Route of a flow, remembered by destination. Those that depend on the source address as well are
  * looked up each time. */
-static int
+static inline __attribute__((always_inline)) int
 recall_path(struct sl_inet *inet, struct inet_worker *w, const struct sl_inet_flow *flow,
 	struct inet_path *path)
 {
@@ -414,4 +415,46 @@ sl_inet_udp_output(
 		inet_neigh_output(inet, worker, path.port, &path.hop, m);
 	}
 	return 0;
+}
+
+int
+sl_inet_way_find(
+	struct sl_inet *inet, uint16_t worker, const struct sl_addr *dst, struct sl_inet_way *way)
+{
+	struct sl_inet_flow flow = {.dst = *dst};
+	struct inet_path path;
+	int ret;
+
+	if (inet_is_multicast(dst))
+		return -EACCES;
+	ret = recall_path(inet, &inet->worker[worker], &flow, &path);
+	if (SL_UNLIKELY(ret != 0))
+		return ret;
+	*way = (struct sl_inet_way){.port = path.port, .hop = path.hop, .mtu = path.port->mtu};
+	return 0;
+}
+
+/* Do what the packet leaves to hardware that is not there: the field holds the pseudo header's sum.
+ */
+static void
+finish_udp_sum(struct rte_mbuf *m)
+{
+	uint32_t off = m->l3_len;
+	uint16_t sum = (uint16_t)~inet_sum_mbuf(m, off, m->pkt_len - off);
+
+	if (sum == 0)
+		sum = UINT16_MAX;
+	memcpy(rte_pktmbuf_mtod_offset(m, char *, off + 6), &sum, sizeof(sum));
+	m->ol_flags &= ~(RTE_MBUF_F_TX_UDP_CKSUM | RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IPV6);
+}
+
+void
+sl_inet_way_output(
+	struct sl_inet *inet, uint16_t worker, const struct sl_inet_way *way, struct rte_mbuf *m)
+{
+	struct inet_port *port = way->port;
+
+	if (SL_UNLIKELY((m->ol_flags & RTE_MBUF_F_TX_UDP_CKSUM) != 0 && !port->tx_udp_cksum))
+		finish_udp_sum(m);
+	inet_neigh_output(inet, worker, port, &way->hop, m);
 }

@@ -15,6 +15,7 @@
 #include <rte_random.h>
 
 #include "cksum.h"
+#include "claim.h"
 #include "icmp.h"
 #include "punt.h"
 #include "reasm.h"
@@ -235,8 +236,8 @@ refuse(struct inet_worker *w, struct reasm *e, enum sl_outcome why)
 	return why;
 }
 
-void
-inet_reasm_expire(struct inet_worker *w)
+static void
+expire(struct inet_worker *w)
 {
 	struct inet_reasm *t = w->reasm;
 	struct reasm *e;
@@ -244,6 +245,26 @@ inet_reasm_expire(struct inet_worker *w)
 	while ((e = TAILQ_FIRST(&t->held)) != NULL && w->now_ns >= e->due_ns)
 		drop(w, e, SL_RX_IP_FRAG_TIMEOUT);
 	w->reasm_due_ns = e != NULL ? e->due_ns : UINT64_MAX;
+}
+
+void
+inet_reasm_expire(const struct sl_inet *inet, uint16_t worker)
+{
+	struct inet_worker *w = &inet->worker[worker];
+	uint64_t due;
+
+	expire(w);
+	if (inet->claim_worker == NULL)
+		return;
+	due = inet_claim_frags_expire(inet->claim_worker[worker].frags, w);
+	w->reasm_due_ns = RTE_MIN(w->reasm_due_ns, due);
+}
+
+void
+inet_reasm_bounds(const struct inet_reasm *t, uint32_t *packets, uint64_t *timeout_ns)
+{
+	*packets = t->packets;
+	*timeout_ns = t->timeout_ns;
 }
 
 static struct reasm *
@@ -259,7 +280,7 @@ add_entry(struct inet_worker *w, const struct reasm_key *key)
 	e->key = *key;
 	e->due_ns = w->now_ns + t->timeout_ns;
 	if (TAILQ_EMPTY(&t->held))
-		w->reasm_due_ns = e->due_ns;
+		w->reasm_due_ns = RTE_MIN(w->reasm_due_ns, e->due_ns);
 	TAILQ_INSERT_TAIL(&t->held, e, link);
 	return e;
 }
@@ -572,7 +593,7 @@ inet_reasm_input(struct inet_rx *rx, struct inet_pkt *p, const struct inet_fragm
 	if (outcome != INET_PASS)
 		return outcome;
 	if (w->now_ns >= w->reasm_due_ns)
-		inet_reasm_expire(w);
+		inet_reasm_expire(rx->inet, rx->worker);
 	if (rte_hash_lookup_data(w->reasm->hash, &key, &found) < 0)
 		return take(rx, p, f, &key, NULL);
 	if (((struct reasm *)found)->refused != 0)

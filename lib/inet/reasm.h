@@ -37,11 +37,14 @@ int inet_reasm_create(const struct sl_inet_conf *conf, struct inet_reasm **out) 
 /** Frees what is held. */
 void inet_reasm_destroy(struct inet_reasm *t);
 
+/** What it was created with: datagrams and fragments, and how long they may wait. */
+void inet_reasm_bounds(const struct inet_reasm *t, uint32_t *packets, uint64_t *timeout_ns);
+
 /** Take a fragment, whose data starts at p->l4_off. Outcome, or INET_HELD, or the datagram's. */
 unsigned int inet_reasm_input(
 	struct inet_rx *rx, struct inet_pkt *p, const struct inet_fragment *f);
 
-/** Drop what is too old; sets w->reasm_due_ns. */
-void inet_reasm_expire(struct inet_worker *w);
+/** Drop what is too old, also of what waits in claims (claim.h); sets w->reasm_due_ns. */
+void inet_reasm_expire(const struct sl_inet *inet, uint16_t worker);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include <rte_cycles.h>
 
+#include "claim.h"
 #include "inet_priv.h"
 #include "neigh.h"
 #include "reasm.h"
@@ -124,6 +125,8 @@ sl_inet_destroy(struct sl_inet *inet)
 {
 	if (inet == NULL)
 		return;
+	sl_inet_claims_destroy(inet->claims);
+	inet_claim_workers_destroy(inet);
 	inet_neigh_destroy(inet->neigh);
 	for (uint32_t i = 0; i < inet->port_count; i++)
 		inet_port_free(inet->port[i], inet->workers);
@@ -209,8 +212,8 @@ sl_inet_worker_offline(struct sl_inet *inet, uint16_t worker)
 void
 sl_inet_synchronize(struct sl_inet *inet, uint16_t worker)
 {
-	/* The inlined halves of rte_rcu_qsbr_synchronize: ThreadSanitizer sees their ordering, and not
-	 * that of the library's. */
+	/* The inlined halves of rte_rcu_qsbr_synchronize: ThreadSanitizer sees their ordering, and
+	 * not that of the library's. */
 	uint64_t token = rte_rcu_qsbr_start(inet->rcu);
 
 	/* A worker that is not online must not be reported quiescent: that would put it online. */

@@ -27,7 +27,7 @@ sl_inet_poll(struct sl_inet *inet, uint16_t worker, uint16_t port_id, uint16_t q
 	if (SL_UNLIKELY(w->now_ns >= sl_load_relaxed(&port->tick_ns)))
 		inet_timers_dev(inet, worker, port, w->now_ns);
 	if (SL_UNLIKELY(w->now_ns >= w->reasm_due_ns))
-		inet_reasm_expire(w);
+		inet_reasm_expire(inet, worker);
 	sl_inet_flush(inet, worker, port_id, queue);
 	rte_rcu_qsbr_quiescent(inet->rcu, worker);
 	return n;
@@ -53,6 +53,12 @@ sl_inet_input_burst(
 }
 
 void
+sl_inet_worker_quiescent(struct sl_inet *inet, uint16_t worker)
+{
+	rte_rcu_qsbr_quiescent(inet->rcu, worker);
+}
+
+void
 sl_inet_timers(struct sl_inet *inet, uint16_t worker)
 {
 	struct inet_worker *w = &inet->worker[worker];
@@ -64,5 +70,5 @@ sl_inet_timers(struct sl_inet *inet, uint16_t worker)
 			inet_timers_port(inet, worker, inet->port[i], w->now_ns);
 	}
 	if (w->now_ns >= w->reasm_due_ns)
-		inet_reasm_expire(w);
+		inet_reasm_expire(inet, worker);
 }

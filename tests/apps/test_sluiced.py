@@ -539,12 +539,12 @@ def check_words(cases):
         top = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
         text = wire.sh(sys.argv[2], '--help')
         commands = re.findall('^  ([a-z]+) ', text, re.M)
-        assert 'audit' in commands and len(commands) == 9, text
+        assert 'audit' in commands and len(commands) >= 10, text
         with open(f'{top}/doc/sluicectl.1', encoding='utf-8') as f:
             assert re.findall('^[.]TP\n[.]B ([a-z]+)$', f.read(), re.M) == commands
         script = f'. {top}/config/sluicectl.bash; COMP_WORDS=(sluicectl "$1"); COMP_CWORD=1;' \
                  '_sluicectl; echo ${COMPREPLY[@]}'
-        assert wire.sh('bash', '-c', script, 'x', '').split()[:9] == commands
+        assert wire.sh('bash', '-c', script, 'x', '').split()[:len(commands)] == commands
         assert wire.sh('bash', '-c', script, 'x', 're').split() == ['reload']
 
 

@@ -8,7 +8,7 @@
  * [sluiced], a [port] and a [service] section without mistakes, of 2, 3 and 3 lines. */
 #define SECTIONS                                                                                   \
 	"[sluiced], [port NAME], [vlan NAME], [tapvu NAME], [pktring NAME], [route NAME], "        \
-	"[service NAME] and [backend NAME]"
+	"[service NAME], [backend NAME] and [bridge NAME]"
 #define G "[sluiced]\nlcores = 1\n"
 #define P "[port wan]\ndevargs = net_tpacket0,iface=v1\naddress = 198.18.0.2/24\n"
 #define S "[service echo]\nkind = echo\nudp-port = 7\n"
@@ -64,8 +64,8 @@ static const struct bad_file {
 		G "name = caf\351\n" P,
 		"t.conf:3: the byte 0xe9 is no text outside of comments; leave it out.\n"},
 	{"unknown section",
-		G P "[bridge b0]\nports = wan\n",
-		"t.conf:6: [bridge b0]: no such section here; there are " SECTIONS ".\n"},
+		G P "[switch s0]\nports = wan\n",
+		"t.conf:6: [switch s0]: no such section here; there are " SECTIONS ".\n"},
 	{"section of a later version",
 		G P "[route]\ndefault = 198.18.0.1\n",
 		"t.conf:6: [route]: no such section here; there are " SECTIONS ".\n"},
@@ -193,7 +193,8 @@ static const struct bad_file {
 		"info or debug.\n"},
 	{"idle",
 		G "idle = sleep\n" P,
-		"t.conf:3: [sluiced] idle = sleep: is not known; write poll or backoff.\n"},
+		"t.conf:3: [sluiced] idle = sleep: is not known; write poll, backoff, interrupt or "
+		"monitor.\n"},
 	{"driver: no whole path",
 		G "driver = librte_net_x.so\n" P,
 		"t.conf:3: [sluiced] driver = librte_net_x.so: \"librte_net_x.so\" is no whole "

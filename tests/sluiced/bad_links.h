@@ -76,7 +76,7 @@ static const struct bad_file bad_links[] = {
 		G P "[tapvu vm]\n",
 		"t.conf:6: [tapvu vm]: lacks path; add \"path = /run/sluiced/guest.sock\", for "
 		"instance.\n"
-		"t.conf:6: [tapvu vm]: lacks address; add \"address = 198.18.1.1/24\", for instance.\n"},
+		"t.conf:6: [tapvu vm]: lacks address; add \"address = 198.18.0.2/24\", for instance.\n"},
 	{"frontend with devargs",
 		G P T "devargs = net_tapvu0\n",
 		"t.conf:9: [tapvu vm] devargs: no such key here; there are path, address, gateway, mac, "
@@ -101,6 +101,14 @@ static const struct bad_file bad_links[] = {
 	{"client is neither",
 		G P T "client = maybe\n",
 		"t.conf:9: [tapvu vm] client = maybe: is not known; write yes or no.\n"},
+	{"VLAN of a port in a bridge",
+		G P "[port a]\ndevargs = net_tpacket1,iface=v2\nexception = k0\n"
+		  "[port b]\ndevargs = net_tpacket2,iface=v3\n[bridge br]\nports = a b\n"
+		  "[vlan lab]\nport = a\nvlan = 7\naddress = 198.18.7.2/24\n",
+		"t.conf:8: [port a] exception: the port is in [bridge br] and has no address; leave it "
+		"out.\n"
+		"t.conf:14: [vlan lab] port = a: is in a bridge, which passes all tags on; name "
+		"another.\n"},
 	{"MAC address of a group",
 		G P R "mac = 01:00:5e:00:00:01\n",
 		"t.conf:9: [pktring ring] mac = 01:00:5e:00:00:01: is no MAC address of a host; write "

@@ -274,6 +274,10 @@ void sl_inet_timers(struct sl_inet *inet, uint16_t worker);
 void sl_inet_worker_online(struct sl_inet *inet, uint16_t worker);
 void sl_inet_worker_offline(struct sl_inet *inet, uint16_t worker);
 
+/** Say that a worker holds on to nothing of the stack. sl_inet_poll does it; for a turn that polls no port
+ * of the stack. Caller: that worker, online. */
+void sl_inet_worker_quiescent(struct sl_inet *inet, uint16_t worker);
+
 /**
  * Wait until every online worker has passed a quiescent state: what was unlinked before is out of
  * use afterwards.

@@ -30,6 +30,7 @@ enum sl_outcome {
 	SL_RX_IP_FRAG_MERGED, /**< a fragment, now part of a datagram: see above */
 	SL_RX_IP_FRAG_DUPLICATE, /**< a fragment of the same place and length as one that is held */
 	SL_RX_PUNTED,        /**< claimed by nobody here, taken by the port's taker (sl_inet_punt.h) */
+	SL_RX_CLAIMED, /**< taken whole by who has claimed it (sl_inet_claim.h) */
 	/* receive: Ethernet */
 	SL_RX_ETH_SHORT,     /**< frame shorter than its link header */
 	SL_RX_ETH_OTHERHOST, /**< unicast to another MAC address */

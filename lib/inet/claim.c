@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Sluice developers
+ */
+#include <netinet/in.h>
+#include <string.h>
+
+#include <rte_ether.h>
+#include <rte_prefetch.h>
+
+#include "cksum.h"
+#include "claim.h"
+#include "reasm.h"
+
+#define ETH_LEN 14u
+#define UDP_LEN 8u
+#define PLAIN4 (ETH_LEN + 20u + UDP_LEN)
+#define PLAIN6 (ETH_LEN + 40u + UDP_LEN)
+#define COPY 64u	    /* of plain datagrams; PLAIN6 is 62 */
+#define IP4_FRAGMENT 0x3fff /* more fragments, or an offset */
+
+enum verdict {
+	NOT_OURS, /* nobody claims it, or it is none of the plain ones */
+	OURS,
+	ODD, /* claimed, and something about it is for the general path to judge */
+};
+
+void
+inet_claim_begin(struct inet_rx *rx, struct inet_claim_rx *crx, const struct sl_inet_claims *set)
+{
+	crx->set = set;
+	crx->cw = &rx->inet->claim_worker[rx->worker];
+	crx->n = 0;
+	rx->claim = crx;
+}
+
+void
+inet_claim_deliver(struct inet_rx *rx)
+{
+	struct inet_claim_rx *crx = rx->claim;
+	uint16_t n = crx->n;
+
+	if (n == 0)
+		return;
+	crx->n = 0;
+	crx->set->ops->input(crx->set->arg, rx->worker, rx->w->now_ns, crx->c, n);
+}
+
+const struct sl_inet_claim *
+inet_claim_match(
+	struct inet_rx *rx, const struct inet_pkt *p, uint16_t sport, uint16_t dport, bool local)
+{
+	const struct sl_inet_claim *c;
+
+	if (local) {
+		c = inet_claim_find(rx->claim, SL_CLAIM_TO, &p->dst, dport);
+		if (c != NULL)
+			return c;
+	}
+	c = inet_claim_find(rx->claim, SL_CLAIM_FROM, &p->src, sport);
+	if (c == NULL || !local)
+		return c;
+	return inet_claim_own(c, dport) ? c : NULL;
+}
+
+/* Is it an address of the port's? The one that was hit last mostly is. */
+static inline bool
+is_local4(const struct inet_rx *rx, const struct sl_addr *dst, uint32_t be)
+{
+	return be == rx->local4 || inet_port_is_local(rx->port, dst);
+}
+
+static inline bool
+unicast4(uint32_t be)
+{
+	uint32_t host = rte_be_to_cpu_32(be);
+
+	return host >> 24 != 0 && host >> 24 != 127 && host >> 28 < 0xe;
+}
+
+/* Fill in what plain datagrams have. */
+static inline void
+plain(const struct inet_rx *rx, struct rte_mbuf *m, struct sl_inet_claimed *c, uint8_t *head,
+	uint32_t len, const struct sl_inet_claim *claim)
+{
+	c->m = m;
+	c->head = head;
+	c->head_len = (uint16_t)RTE_MIN(COPY, (uint32_t)m->data_len);
+	c->port = rx->port_id;
+	c->l2_len = ETH_LEN;
+	c->end = ETH_LEN + len;
+	c->kind = claim->kind == SL_CLAIM_TO ? SL_CLAIMED_TO : SL_CLAIMED_FROM;
+	c->later = false;
+	c->follow = NULL;
+	c->owner = claim->owner;
+}
+
+/* Does it fall under a claim? Addresses and ports are in c. */
+static inline const struct sl_inet_claim *
+match_plain(const struct inet_rx *rx, const struct sl_inet_claimed *c, bool local)
+{
+	struct inet_pkt p = {.src = c->src, .dst = c->dst};
+
+	return inet_claim_match((struct inet_rx *)(uintptr_t)rx, &p, c->sport, c->dport, local);
+}
+
+static inline bool
+ports_claimed(const struct inet_rx *rx, const struct sl_inet_claimed *c)
+{
+	const struct sl_inet_claims *set = rx->claim->set;
+
+	return ((set->ports[SL_CLAIM_TO][c->dport / 64] >> c->dport % 64 |
+			set->ports[SL_CLAIM_FROM][c->sport / 64] >> c->sport % 64) &
+		       1) != 0;
+}
+
+static inline enum verdict
+take_ip4(const struct inet_rx *rx, struct rte_mbuf *m, uint8_t *h, struct sl_inet_claimed *c)
+{
+	const uint8_t *ip = h + ETH_LEN;
+	const struct sl_inet_claim *claim;
+	uint32_t src, dst, total = inet_get16(ip + 2), sum[5];
+	bool local;
+
+	if (m->data_len < PLAIN4 || ip[0] != 0x45 || ip[9] != IPPROTO_UDP ||
+		(inet_get16(ip + 6) & IP4_FRAGMENT) != 0)
+		return NOT_OURS;
+	memcpy(&c->sport, ip + 20, 2);
+	memcpy(&c->dport, ip + 22, 2);
+	if (!ports_claimed(rx, c))
+		return NOT_OURS;
+	memcpy(sum, ip, sizeof(sum));
+	src = sum[3];
+	dst = sum[4];
+	c->src = sl_addr_v4(src);
+	c->dst = sl_addr_v4(dst);
+	local = is_local4(rx, &c->dst, dst);
+	claim = match_plain(rx, c, local);
+	if (claim == NULL)
+		return NOT_OURS;
+	c->v4 = true;
+	c->l4_off = PLAIN4 - UDP_LEN;
+	if (total > m->data_len - ETH_LEN || inet_get16(ip + 24) + 20u != total ||
+		total < 20 + UDP_LEN || !unicast4(src) || !unicast4(dst) || src == dst)
+		return ODD;
+	if (src == rx->bcast4 || dst == rx->bcast4 ||
+		((rx->many4 || rx->bcast4 == 0) && (inet_port_is_broadcast4(rx->port, src) ||
+							   inet_port_is_broadcast4(rx->port, dst))))
+		return ODD;
+	if (!inet_sum_right((uint64_t)sum[0] + sum[1] + sum[2] + sum[3] + sum[4]))
+		return ODD;
+	plain(rx, m, c, h, total, claim);
+	return OURS;
+}
+
+static __attribute__((noinline)) enum verdict
+take_ip6(const struct inet_rx *rx, struct rte_mbuf *m, uint8_t *h, struct sl_inet_claimed *c)
+{
+	const uint8_t *ip = h + ETH_LEN;
+	const struct sl_inet_claim *claim;
+	uint32_t len = inet_get16(ip + 4);
+
+	if (m->data_len < PLAIN6 || ip[0] >> 4 != 6 || ip[6] != IPPROTO_UDP)
+		return NOT_OURS;
+	memcpy(&c->sport, ip + 40, 2);
+	memcpy(&c->dport, ip + 42, 2);
+	if (!ports_claimed(rx, c))
+		return NOT_OURS;
+	memcpy(c->src.b, ip + 8, 16);
+	memcpy(c->dst.b, ip + 24, 16);
+	claim = match_plain(rx, c, inet_port_is_local(rx->port, &c->dst));
+	if (claim == NULL)
+		return NOT_OURS;
+	c->v4 = false;
+	c->l4_off = PLAIN6 - UDP_LEN;
+	/* Neither groups nor in 0::/8, where all the special ones are, nor of one link. */
+	if (len + ETH_LEN + 40 > m->data_len || len < UDP_LEN || inet_get16(ip + 44) != len ||
+		c->src.b[0] == 0 || c->src.b[0] == 0xff || c->dst.b[0] == 0 ||
+		c->dst.b[0] == 0xff || inet_addr_equal(&c->src, &c->dst) ||
+		inet_is_link_local(&c->src) || inet_is_link_local(&c->dst) ||
+		(ip[46] | ip[47]) == 0)
+		return ODD;
+	plain(rx, m, c, h, len + 40, claim);
+	return OURS;
+}
+
+static inline enum verdict
+take(const struct inet_rx *rx, struct rte_mbuf *m, uint8_t *h, struct sl_inet_claimed *c)
+{
+	uint64_t mac;
+	uint16_t type;
+
+	if (m->nb_segs != 1 || m->data_len < PLAIN4 ||
+		(m->ol_flags & (RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ_STRIPPED)) != 0)
+		return NOT_OURS;
+	/* A length that the compiler knows, for all but the shortest. */
+	if (SL_LIKELY(m->data_len >= COPY))
+		memcpy(h, rte_pktmbuf_mtod(m, const void *), COPY);
+	else
+		memcpy(h, rte_pktmbuf_mtod(m, const void *), m->data_len);
+	sl_snapshot_barrier();
+	memcpy(&mac, h, sizeof(mac));
+	memcpy(&type, h + 12, sizeof(type));
+	if (((mac ^ rx->mac_want) & rx->mac_mask) != 0)
+		return NOT_OURS;
+	if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4))
+		return take_ip4(rx, m, h, c);
+	if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV6))
+		return take_ip6(rx, m, h, c);
+	return NOT_OURS;
+}
+
+/* Hardware found something wrong. */
+static inline bool
+flags_bad(uint64_t flags)
+{
+	return (flags & RTE_MBUF_F_RX_IP_CKSUM_MASK) == RTE_MBUF_F_RX_IP_CKSUM_BAD ||
+	       (flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_BAD;
+}
+
+uint16_t
+inet_claim_take(struct inet_rx *rx, struct rte_mbuf **pkts, uint16_t n, struct rte_mbuf **odd,
+	uint16_t *odds)
+{
+	struct inet_claim_rx *crx = rx->claim;
+	uint16_t rest = 0, i;
+
+	*odds = 0;
+	if (rx->fast_len == UINT32_MAX) /* in a VLAN: nothing is plain */
+		return n;
+	for (i = 0; i < RTE_MIN(n, (uint16_t)INET_AHEAD); i++)
+		rte_prefetch0(rte_pktmbuf_mtod(pkts[i], const char *));
+	for (i = 0; i < n; i++) {
+		struct rte_mbuf *m = pkts[i];
+		enum verdict v;
+
+		if (i + INET_AHEAD < n)
+			rte_prefetch0(rte_pktmbuf_mtod(pkts[i + INET_AHEAD], const char *));
+		v = take(rx, m, crx->head[crx->n], &crx->c[crx->n]);
+		if (SL_LIKELY(v == OURS && !flags_bad(m->ol_flags)))
+			crx->n++;
+		else if (v == NOT_OURS)
+			pkts[rest++] = m;
+		else
+			odd[(*odds)++] = m;
+	}
+	inet_count(rx->w, SL_RX_CLAIMED, crx->n);
+	return rest;
+}
+
+struct sl_inet_claimed *
+inet_claim_add(struct inet_rx *rx, const struct inet_pkt *p, const struct sl_inet_claim *claim)
+{
+	struct inet_claim_rx *crx = rx->claim;
+	struct sl_inet_claimed *c;
+
+	if (crx->n == SL_INET_BURST)
+		inet_claim_deliver(rx);
+	c = &crx->c[crx->n];
+	memcpy(crx->head[crx->n], p->head, p->head_len);
+	*c = (struct sl_inet_claimed){.m = p->m,
+		.head = crx->head[crx->n],
+		.head_len = p->head_len,
+		.port = rx->port->id,
+		.l2_len = p->l2_len,
+		.l4_off = p->l4_off,
+		.end = p->end,
+		.kind = claim->kind == SL_CLAIM_TO ? SL_CLAIMED_TO : SL_CLAIMED_FROM,
+		.v4 = inet_is_v4(&p->dst),
+		.src = p->src,
+		.dst = p->dst,
+		.owner = claim->owner};
+	crx->n++;
+	return c;
+}
+
+static unsigned int
+claim_udp(struct inet_rx *rx, const struct inet_pkt *p, bool local)
+{
+	const struct sl_inet_claim *claim;
+	const uint8_t *udp = p->head + p->l4_off;
+	struct sl_inet_claimed *c;
+	uint16_t sport, dport, len;
+
+	/* What has no whole header the usual way refuses. */
+	if (p->end - p->l4_off < UDP_LEN || p->l4_off + UDP_LEN > p->head_len)
+		return INET_PASS;
+	memcpy(&sport, udp, 2);
+	memcpy(&dport, udp + 2, 2);
+	claim = inet_claim_match(rx, p, sport, dport, local);
+	if (claim == NULL)
+		return INET_PASS;
+	len = inet_get16(udp + 4);
+	if (len < UDP_LEN || len > p->end - p->l4_off)
+		return SL_RX_UDP_LENGTH;
+	if ((p->m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_BAD)
+		return SL_RX_UDP_CSUM;
+	if (!inet_is_v4(&p->dst) && udp[6] == 0 && udp[7] == 0)
+		return SL_RX_UDP_CSUM_ZERO6;
+	c = inet_claim_add(rx, p, claim);
+	c->sport = sport;
+	c->dport = dport;
+	return SL_RX_CLAIMED | INET_KEPT;
+}
+
+/* Is the destination one that a packet could be sent on to? */
+static bool
+destination_ok(const struct inet_rx *rx, const struct inet_pkt *p)
+{
+	if (!inet_is_v4(&p->dst))
+		return p->dst.b[0] != 0 && !inet_is_multicast(&p->dst) &&
+		       !inet_is_link_local(&p->dst) && !inet_is_link_local(&p->src);
+	return unicast4(inet_to_v4(&p->dst)) &&
+	       !inet_port_is_broadcast4(rx->port, inet_to_v4(&p->dst));
+}
+
+unsigned int
+inet_claim_ip(struct inet_rx *rx, const struct inet_pkt *p, uint8_t proto,
+	const struct inet_fragment *f, bool local)
+{
+	if (p->dst_group || p->l2_group || !destination_ok(rx, p))
+		return INET_PASS;
+	if (f != NULL)
+		return f->proto == IPPROTO_UDP ? inet_claim_fragment(rx, p, f, local) : INET_PASS;
+	if (proto == IPPROTO_UDP)
+		return claim_udp(rx, p, local);
+	if (proto == (inet_is_v4(&p->dst) ? IPPROTO_ICMP : IPPROTO_ICMPV6))
+		return inet_claim_icmp(rx, p, local);
+	return INET_PASS;
+}
