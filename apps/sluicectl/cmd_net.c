@@ -23,7 +23,8 @@ collect_pages(int fd, const char *endpoint)
 		snprintf(param, sizeof(param), "%" PRId64, (int64_t)next);
 		page = ctl_ask(fd, endpoint, param);
 		if (!json_is_integer(json_object_get(page, "next")))
-			ctl_fail("bad_answer", "%s is answered by something else than a page.", endpoint);
+			ctl_fail("bad_answer", "%s is answered by something else than a page.",
+				endpoint);
 		next = json_integer_value(json_object_get(page, "next"));
 		if (next != 0 && next <= before)
 			ctl_fail("bad_answer", "%s has pages that do not go on.", endpoint);

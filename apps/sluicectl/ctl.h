@@ -16,7 +16,10 @@
  *   protocol     what listens is no sluiced, or one of another protocol
  *   timeout      no answer in time
  *   bad_answer   an answer that is not what it should be
- *   refused      the reload was refused
+ *   refused      the reload was, or would be, refused
+ *   no_backend   no load balancer has a back end of that name
+ *   undrained    somebody took back the drain that was waited for
+ *   busy         somebody else asks for the same at the same time
  *   unbalanced   the audit found a difference (status 1)
  */
 
@@ -26,9 +29,12 @@
 
 #define CTL_PROTOCOL 1
 #define CTL_EXIT_UNBALANCED 1
+#define CTL_EXIT_DIFFERS 1
 #define CTL_EXIT_FAILED 2
 /** Longest answer taken; telemetry itself sends 16 KiB at most. */
 #define CTL_ANSWER_MAX 65536
+/** Telemetry takes no longer question. */
+#define CTL_QUESTION_MAX 1024
 
 /** Set once, by the options. */
 extern bool ctl_json;
@@ -55,8 +61,10 @@ struct ctl_command {
 /** Groups of commands, each a file cmd_GROUP.c; the last one has no name. */
 extern const struct ctl_command ctl_show_commands[];
 extern const struct ctl_command ctl_net_commands[];
+extern const struct ctl_command ctl_backend_commands[];
 extern const struct ctl_command ctl_bridge_commands[];
 extern const struct ctl_command ctl_daemon_commands[];
+extern const struct ctl_command ctl_diff_commands[];
 
 /* ---- link.c ---- */
 

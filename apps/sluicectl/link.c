@@ -53,13 +53,13 @@ receive(int fd)
 json_t *
 ctl_ask(int fd, const char *endpoint, const char *param)
 {
-	char text[256];
+	char text[CTL_QUESTION_MAX];
 	int len = snprintf(text, sizeof(text), "%s%s%s", endpoint, param != NULL ? "," : "",
 		param != NULL ? param : "");
 	json_t *answer, *value;
 
 	if (len >= (int)sizeof(text))
-		ctl_fail("usage", "\"%s\" is longer than any name.", param);
+		ctl_fail("usage", "\"%s\" is longer than what can be asked.", param);
 	if (send(fd, text, (size_t)len, MSG_NOSIGNAL) != len)
 		ctl_fail("bad_answer", "the daemon closed the connection.");
 	answer = receive(fd);

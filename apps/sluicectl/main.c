@@ -12,15 +12,15 @@
 bool ctl_json;
 
 /* A group of commands is a file cmd_GROUP.c. */
-static const struct ctl_command *const groups[] = {
-	ctl_show_commands, ctl_net_commands, ctl_bridge_commands, ctl_daemon_commands};
+static const struct ctl_command *const groups[] = {ctl_show_commands, ctl_net_commands,
+	ctl_bridge_commands, ctl_backend_commands, ctl_daemon_commands, ctl_diff_commands};
 
 static const char help_head[] = "sluicectl [--name NAME | --socket PATH] [--json] COMMAND ...\n";
 static const char help_tail[] =
 	"  --name NAME     the daemon whose [sluiced] section has this name\n"
 	"  --socket PATH   its control socket, as it says at start\n"
 	"  --json          JSON; failures too: {\"error\": CODE, \"message\": ...}\n"
-	"Exit status: 0; 1 the audit found a difference; 2 a failure.\n";
+	"Exit status: 0; 1 the audit or diff found a difference; 2 a failure.\n";
 
 void
 ctl_fail(const char *code, const char *format, ...)
@@ -54,7 +54,9 @@ print_help(void)
 			int used =
 				printf("  %s%s%s", c->name, c->args[0] != '\0' ? " " : "", c->args);
 
-			printf("%*s%s\n", used < 13 ? 13 - used : 1, "", c->help);
+			if (used >= 13)
+				used = printf("\n") - 1;
+			printf("%*s%s\n", 13 - used, "", c->help);
 		}
 	}
 	fputs(help_tail, stdout);

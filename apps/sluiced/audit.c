@@ -9,7 +9,9 @@
  *   port NAME      packets that the port handed over    packets that workers took from it
  *   stack          packets that entered                 receive outcomes; held: fragments
  *   sockets        outcome udp_queued                   handed to services, purged at a close; held
- *   service NAME   datagrams handed to it               its outcomes
+ *   claims         outcome claimed                      packets that load balancers were handed
+ *   service NAME   datagrams (of a load balancer:       its outcomes
+ *                  packets) handed to it
  *   exception NAME frames offered to the kernel         taken, lost because the tap was down, refused
  *   kernel NAME    frames read from the kernel          handed to the port, or lost, by cause
  *   punted         outcomes punted, punt_failed         frames offered to the kernel, by all ports
@@ -25,6 +27,7 @@
 
 #include "daemon.h"
 #include "exception.h"
+#include "forward.h"
 
 static void
 line(struct audit_line *lines, uint16_t *n, const char *name, const char *more, uint64_t entered,
@@ -80,10 +83,28 @@ audit_exceptions(struct daemon *d, struct audit_line *lines, uint16_t *n, const 
 			offered, 0);
 }
 
+static void
+audit_service(
+	const struct daemon *d, const struct service *s, struct audit_line *lines, uint16_t *n)
+{
+	uint64_t outcome[SERVICE_OUTCOMES] = {0}, sum = 0;
+	struct service_sums own = {0};
+
+	/* Answers to its checks are in the line of sockets. */
+	if (s->forward != NULL)
+		own.handed = forward_entered(s->forward);
+	else
+		service_sums(s, &own);
+	service_outcomes(d, s, outcome);
+	for (int k = 0; k < SERVICE_OUTCOMES; k++)
+		sum += outcome[k];
+	line(lines, n, "service ", s->conf.name, own.handed, sum, 0);
+}
+
 uint16_t
 daemon_audit(struct daemon *d, struct audit_line *lines)
 {
-	uint64_t counts[SL_OUTCOME_COUNT], sum = 0, sent;
+	uint64_t counts[SL_OUTCOME_COUNT], sum = 0, sent, claimed = d->gone_claimed;
 	struct service_sums sums = d->gone;
 	struct bridge_counts bridges = {0};
 	uint16_t n = 0;
@@ -95,22 +116,17 @@ daemon_audit(struct daemon *d, struct audit_line *lines)
 		sum += counts[i];
 	line(lines, &n, "stack", "", sl_inet_received(d->inet, SL_INET_NO_WORKER), sum,
 		sl_inet_held(d->inet, SL_INET_NO_WORKER));
-	for (uint16_t i = 0; d->table != NULL && i < d->table->n; i++)
+	for (uint16_t i = 0; d->table != NULL && i < d->table->n; i++) {
 		service_sums(d->table->service[i], &sums);
+		if (d->table->service[i]->forward != NULL)
+			claimed += forward_entered(d->table->service[i]->forward);
+	}
 	line(lines, &n, "sockets", "", counts[SL_RX_UDP_QUEUED], sums.handed + sums.purged,
 		sums.held);
-	for (uint16_t i = 0; d->table != NULL && i < d->table->n; i++) {
-		const struct service *s = d->table->service[i];
-		uint64_t outcome[SERVICE_OUTCOMES] = {0};
-		struct service_sums own = {0};
-
-		service_sums(s, &own);
-		service_outcomes(d, s, outcome);
-		sum = 0;
-		for (int k = 0; k < SERVICE_OUTCOMES; k++)
-			sum += outcome[k];
-		line(lines, &n, "service ", s->conf.name, own.handed, sum, 0);
-	}
+	if (counts[SL_RX_CLAIMED] != 0 || claimed != 0)
+		line(lines, &n, "claims", "", counts[SL_RX_CLAIMED], claimed, 0);
+	for (uint16_t i = 0; d->table != NULL && i < d->table->n; i++)
+		audit_service(d, d->table->service[i], lines, &n);
 	audit_exceptions(d, lines, &n, counts);
 	n += bridges_audit(d, &lines[n]);
 	bridges_counts(d, &bridges);

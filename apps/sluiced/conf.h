@@ -311,6 +311,13 @@ bool conf_backend_equal(const struct conf_backend *a, const struct conf_backend 
 /** Are back ends checked in the same way? */
 bool conf_check_equal(const struct conf_check *a, const struct conf_check *b);
 
+/** The port that has an address, or NULL. */
+const struct conf_port *conf_port_of(const struct conf *conf, const struct sl_addr *a);
+
+/** Does a change from one to the other need a service of kind = forward that is made anew, without
+ * the flows that it knows? */
+bool conf_forward_remade(const struct conf_forward *a, const struct conf_forward *b);
+
 /** Have two services of kind = forward the same settings and back ends? a is of conf x, b of y. */
 bool conf_forward_equal(const struct conf *x, const struct conf_service *a, const struct conf *y,
 	const struct conf_service *b);

@@ -153,6 +153,17 @@ check_needs(const struct conf_service *s, struct mistakes *m)
 			s->name);
 }
 
+/* The data path does not hide clients' addresses yet. */
+static void
+check_source(const struct conf_service *s, struct mistakes *m)
+{
+	if (s->forward.source == CONF_SOURCE_OWN)
+		mistake(m, s->forward.line[CONF_FORWARD_SOURCE],
+			"[service %s] source = own: is not in this version; write keep, and let "
+			"back ends answer by way of this appliance.",
+			s->name);
+}
+
 static void
 check_checks(struct conf_service *s, struct mistakes *m)
 {
@@ -283,6 +294,7 @@ conf_forward_cross(struct conf *conf, struct mistakes *m)
 			continue;
 		}
 		check_needs(s, m);
+		check_source(s, m);
 		check_backends(conf, s, m);
 		check_checks(s, m);
 		check_places(conf, s, m);
@@ -315,15 +327,21 @@ conf_backend_equal(const struct conf_backend *a, const struct conf_backend *b)
 }
 
 bool
+conf_forward_remade(const struct conf_forward *a, const struct conf_forward *b)
+{
+	return a->source != b->source || a->slots != b->slots || a->seed != b->seed ||
+	       a->flows != b->flows || a->idle_ms != b->idle_ms ||
+	       a->inserts_per_s != b->inserts_per_s;
+}
+
+bool
 conf_forward_equal(const struct conf *x, const struct conf_service *a, const struct conf *y,
 	const struct conf_service *b)
 {
 	const struct conf_forward *f = &a->forward, *g = &b->forward;
 
 	if (f->nbackends != g->nbackends || f->affinity != g->affinity || f->drain != g->drain ||
-		f->source != g->source || f->slots != g->slots || f->seed != g->seed ||
-		f->flows != g->flows || f->idle_ms != g->idle_ms ||
-		f->inserts_per_s != g->inserts_per_s || !conf_check_equal(&f->check, &g->check))
+		conf_forward_remade(f, g) || !conf_check_equal(&f->check, &g->check))
 		return false;
 	for (uint16_t i = 0; i < f->nbackends; i++) {
 		const struct conf_backend *p = &x->backend[f->backend[i]];

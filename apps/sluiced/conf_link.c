@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Sluice developers
  */
 
-/* Keys of exception paths, VLANs, and ports of the drivers of this project; and what such a driver is
- * told. */
+/* Keys of exception paths, VLANs, and ports of the drivers of this project; and what such a driver
+ * is told. */
 #include <stdio.h>
 #include <string.h>
 
@@ -35,7 +35,8 @@ conf_take_exception(struct conf_at *at)
 	p->exception_line = at->line;
 	if (!conf_name_good(at->value) || strlen(at->value) >= IFNAMSIZ || at->value[0] == '.')
 		conf_wrong(at,
-			"is no name of an interface; it has 1 to %d letters, digits, \"-\", \"_\" or "
+			"is no name of an interface; it has 1 to %d letters, digits, \"-\", \"_\" "
+			"or "
 			"\".\".",
 			IFNAMSIZ - 1);
 	else
@@ -77,8 +78,10 @@ conf_take_mac(struct conf_at *at)
 	struct conf_port *p = at->item;
 	struct rte_ether_addr mac;
 
-	if (rte_ether_unformat_addr(at->value, &mac) != 0 || !rte_is_valid_assigned_ether_addr(&mac))
-		conf_wrong(at, "is no MAC address of a host; write 02:00:00:00:00:01, for instance.");
+	if (rte_ether_unformat_addr(at->value, &mac) != 0 ||
+		!rte_is_valid_assigned_ether_addr(&mac))
+		conf_wrong(
+			at, "is no MAC address of a host; write 02:00:00:00:00:01, for instance.");
 	else
 		memcpy(p->mac, mac.addr_bytes, sizeof(p->mac));
 }

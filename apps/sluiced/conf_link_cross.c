@@ -31,13 +31,15 @@ check_vlan(const struct conf *conf, const struct conf_port *v, struct mistakes *
 		return;
 	if (on == NULL || on->on[0] != '\0') {
 		mistake(m, v->on_line,
-			"[vlan %s] port = %s: there is no such port; write the NAME of a [port NAME].",
+			"[vlan %s] port = %s: there is no such port; write the NAME of a [port "
+			"NAME].",
 			v->name, v->on);
 		return;
 	}
 	if (on->bridge != 0)
 		mistake(m, v->on_line,
-			"[vlan %s] port = %s: is in a bridge, which passes all tags on; name another.",
+			"[vlan %s] port = %s: is in a bridge, which passes all tags on; name "
+			"another.",
 			v->name, v->on);
 	if (v->vlan != 0 && on->vlan == v->vlan)
 		mistake(m, v->vlan_line,
@@ -67,14 +69,16 @@ check_names(struct conf *conf, uint16_t i, struct mistakes *m)
 
 		if (p->exception[0] != '\0' && strcmp(p->exception, q->iface) == 0)
 			mistake(m, p->exception_line,
-				"[%s %s] exception = %s: is the interface of [%s %s]; choose a name that "
+				"[%s %s] exception = %s: is the interface of [%s %s]; choose a "
+				"name that "
 				"no interface has.",
 				p->section, p->name, p->exception, q->section, q->name);
 		if (k >= i)
 			continue;
 		if (p->exception[0] != '\0' && strcmp(p->exception, q->exception) == 0)
 			mistake(m, p->exception_line,
-				"[%s %s] exception = %s: [%s %s] has it already; choose another name.",
+				"[%s %s] exception = %s: [%s %s] has it already; choose another "
+				"name.",
 				p->section, p->name, p->exception, q->section, q->name);
 		if (p->path[0] != '\0' && strcmp(p->path, q->path) == 0)
 			mistake(m, p->path_line,
@@ -117,18 +121,21 @@ check_via(struct conf *conf, struct conf_route *r, struct mistakes *m)
 		return;
 	}
 	if (conf_port_of(conf, &r->via) != NULL) {
-		mistake(m, r->via_line, "[route %s] via = %s: is an address of ours; name a router.",
-			r->name, text);
+		mistake(m, r->via_line,
+			"[route %s] via = %s: is an address of ours; name a router.", r->name,
+			text);
 		return;
 	}
 	if (p == NULL && r->port[0] != '\0')
 		mistake(m, r->via_line,
-			"[route %s] via = %s: is in none of the networks of [port %s]; name a router on "
+			"[route %s] via = %s: is in none of the networks of [port %s]; name a "
+			"router on "
 			"its link.",
 			r->name, text, r->port);
 	else if (p == NULL)
 		mistake(m, r->via_line,
-			"[route %s] via = %s: is in no network of a port; name a router on a link%s.",
+			"[route %s] via = %s: is in no network of a port; name a router on a "
+			"link%s.",
 			r->name, text, is_link_local(&r->via) ? ", and its \"port\"" : "");
 	else
 		snprintf(r->port, sizeof(r->port), "%s", p->name);
@@ -146,7 +153,8 @@ check_route(struct conf *conf, uint16_t i, struct mistakes *m)
 			r->name, r->port, r->port);
 	if (r->via_line == 0 && r->port_line == 0)
 		mistake(m, r->line,
-			"[route %s]: has neither \"via\" nor \"port\"; add the router, or the port to "
+			"[route %s]: has neither \"via\" nor \"port\"; add the router, or the port "
+			"to "
 			"whose link the network belongs.",
 			r->name);
 	if (known && r->via_line != 0 && !sl_addr_is_any(&r->via))
@@ -154,18 +162,21 @@ check_route(struct conf *conf, uint16_t i, struct mistakes *m)
 	for (uint16_t k = 0; k < i && r->has_prefix; k++) {
 		const struct conf_route *q = &conf->route[k];
 
-		if (!q->has_prefix || q->metric != r->metric || q->prefix.prefix != r->prefix.prefix ||
+		if (!q->has_prefix || q->metric != r->metric ||
+			q->prefix.prefix != r->prefix.prefix ||
 			memcmp(&q->prefix.addr, &r->prefix.addr, sizeof(q->prefix.addr)) != 0)
 			continue;
 		mistake(m, r->line,
-			"[route %s]: [route %s] on line %u has the same prefix and metric; give one "
+			"[route %s]: [route %s] on line %u has the same prefix and metric; give "
+			"one "
 			"another \"metric\".",
 			r->name, q->name, q->line);
 		break;
 	}
 }
 
-/* Peers remember it, so it must be the same after a restart: made of the names, locally administered. */
+/* Peers remember it, so it must be the same after a restart: made of the names, locally
+ * administered. */
 static void
 default_mac(const struct conf *conf, struct conf_port *p)
 {

@@ -107,9 +107,6 @@ void conf_bridge_restart_only(
 /** Memory that the tables of bridges take, in bytes. */
 uint64_t conf_bridge_bytes(const struct conf *conf);
 
-/** The port that has an address, or NULL. */
-const struct conf_port *conf_port_of(const struct conf *conf, const struct sl_addr *a);
-
 /** Why a host on a link cannot have an address, as "is a loopback address", or NULL. */
 const char *conf_addr_unfit(const struct sl_addr *a, uint8_t prefix);
 

@@ -38,6 +38,8 @@
 /** Sockets of a service: one for any address, or one for each of a port. */
 #define SERVICE_SOCKS_MAX CONF_ADDRS_MAX
 #define DAEMON_REPORT_LEN 7000
+/** How soon at least the main thread sees that the time of a drain is over. */
+#define DAEMON_TICK_MS 100
 
 /** What becomes of a datagram that a service was handed. */
 enum service_outcome {
@@ -95,6 +97,10 @@ struct service_sums {
 	uint64_t slots;	   /**< refused: no slot */
 };
 
+struct backends;
+struct forward;
+struct sl_inet_claims;
+
 struct service {
 	struct conf_service conf;
 	uint16_t nsocks;
@@ -105,6 +111,8 @@ struct service {
 	struct service_cell *cell; /**< one a worker */
 	struct stamp *stamp;	   /**< of a reflector, its reader's; else NULL */
 	uint64_t clock_ms;	   /**< when its reader last asked for the state of the clock */
+	struct forward *forward;   /**< of a load balancer; else NULL */
+	struct backends *backends; /**< likewise (release by control, acquire by its reader) */
 };
 
 struct service_table {
@@ -114,6 +122,7 @@ struct service_table {
 	uint16_t nechos;
 	uint16_t echo[CONF_SERVICES_MAX];
 	bool reflects; /**< some service is a reflector */
+	bool forwards; /**< some service is a load balancer */
 };
 
 struct daemon;
@@ -193,6 +202,7 @@ struct daemon {
 	bool interrupts;	     /**< ports were started with receive interrupts */
 	bool halt;		     /**< (relaxed) workers return */
 	bool park;		     /**< (release) workers park */
+	int event_fd;		     /**< an eventfd: a worker has something for the main thread */
 	uint64_t started_s;
 	uint64_t reloads;			 /**< applied (l) */
 	uint64_t refused;			 /**< reloads that were refused (l) */
@@ -217,6 +227,10 @@ void daemon_end(struct daemon *d);
 
 /** A worker's life; the argument is its struct worker. */
 int worker_main(void *worker);
+/** Milliseconds of the monotonic clock. Any thread. */
+uint64_t daemon_now_ms(void);
+/** Wake the main thread. A worker, seldom: it costs a system call. */
+void daemon_event(struct daemon *d);
 /** Stop all workers between two turns; daemon_unpark lets them go on. Locked. */
 void daemon_park(struct daemon *d);
 void daemon_unpark(struct daemon *d);
@@ -248,12 +262,24 @@ void idle_wake_all(struct daemon *d);
  */
 uint32_t services_turn(struct worker *w, const struct service_table *table);
 
-/** Make a service; its sockets are open. NULL with a mistake when that cannot be done. */
-struct service *service_open(
-	struct daemon *d, const struct conf_service *conf, uint16_t nth, struct mistakes *m);
+/**
+ * Make a service; its sockets are open.
+ *
+ * @param conf    that c, the nth service, is of
+ * @param former  the one of that name that it is to replace, or NULL
+ * @return        NULL, with the mistake told, when that cannot be done
+ * Locked.
+ */
+struct service *service_open(struct daemon *d, const struct conf *conf,
+	const struct conf_service *c, uint16_t nth, const struct service *former,
+	struct mistakes *m);
 /** Close its sockets; their sums go to d->gone. No worker has it any more. */
 void service_close(struct daemon *d, struct service *s);
-/** Sums over open sockets, added up. */
+/** Close one socket; its sums go to d->gone. No worker has it any more. Locked. */
+void service_sock_close(struct daemon *d, struct sl_udp_sock *sock);
+/** Sums over one open socket, added up. */
+void service_sock_sums(const struct sl_udp_sock *sock, struct service_sums *sums);
+/** Sums over open sockets, those of its probes included, added up. */
 void service_sums(const struct service *s, struct service_sums *sums);
 /** Outcomes over all workers, added up. */
 void service_outcomes(const struct daemon *d, const struct service *s, uint64_t *outcome);
@@ -268,6 +294,14 @@ struct reload_result {
 	uint16_t kept;
 	uint32_t mistakes;
 };
+
+/** Read a file as a reload does; what it would refuse is a mistake. Locked. */
+void reload_read(const struct daemon *d, const char *path, struct conf *next, struct mistakes *m);
+/** May a service stay what it is, with its sockets and tables, under another configuration? */
+bool service_stays(const struct conf_service *a, const struct conf_service *b);
+/** Let changes of back ends take effect; is there a load balancer, so that it must be called again
+ * within DAEMON_TICK_MS? Takes the lock. */
+bool daemon_backends(struct daemon *d);
 
 /** Read the file and apply it, or refuse the whole of it. Takes the lock. d->report has the text.
  */

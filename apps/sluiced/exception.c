@@ -16,7 +16,8 @@
 #include "exception_priv.h"
 #include "sl_errno.h"
 
-/* Pieces of a frame for the kernel: a super-frame of 64 KB in packets of 2 KB, with some to spare. */
+/* Pieces of a frame for the kernel: a super-frame of 64 KB in packets of 2 KB, with some to spare.
+ */
 #define PIECES_MAX 72
 /* Up to here a copy in one piece is cheaper than a table of pieces. */
 #define FLAT_MAX 2048u
@@ -45,8 +46,8 @@ piece(struct iovec *v, int *n, const void *data, size_t len)
 	v[(*n)++].iov_len = len;
 }
 
-/* The frame, without its tags: the tap is in the port's VLAN as a whole. Number of pieces; 0 if there
- * are too many. */
+/* The frame, without its tags: the tap is in the port's VLAN as a whole. Number of pieces; 0 if
+ * there are too many. */
 static int
 pieces(const struct sl_inet_frame *f, const struct sl_tapq_vnet_hdr *h, struct iovec *v)
 {
@@ -87,7 +88,8 @@ write_pieces(int fd, const struct iovec *v, int n)
 	return sl_sys((int)write(fd, flat, len));
 }
 
-/* 0, or -errno; never waits: the tap's send buffer has no limit, and its descriptor does not block. */
+/* 0, or -errno; never waits: the tap's send buffer has no limit, and its descriptor does not block.
+ */
 static int
 to_kernel(const struct exception *e, uint16_t worker, const struct sl_inet_frame *f)
 {

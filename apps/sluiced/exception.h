@@ -18,9 +18,9 @@
  * turns: frames are copied by the kernel on their way in, and into packets of their own on their
  * way out, so that a kernel that is slow holds no packet of the pool.
  *
- * Reads and writes never wait. A worker looks at its queue in every turn while frames come, and less
- * and less often while none do, up to EXCEPTION_WAIT_MAX_US apart; an idle worker that sleeps looks
- * when it wakes.
+ * Reads and writes never wait. A worker looks at its queue in every turn while frames come, and
+ * less and less often while none do, up to EXCEPTION_WAIT_MAX_US apart; an idle worker that sleeps
+ * looks when it wakes.
  */
 
 #include "daemon.h"
@@ -75,7 +75,8 @@ const char *exception_name(const struct exception *e);
 /** Sums over workers, added up. */
 void exception_sums(const struct daemon *d, const struct exception *e, uint64_t *counts);
 
-/** Follow the ports' links with the taps' carriers. Caller: main thread; may wait for the kernel. */
+/** Follow the ports' links with the taps' carriers. Caller: main thread; may wait for the kernel.
+ */
 void exceptions_watch(struct daemon *d);
 
 #endif

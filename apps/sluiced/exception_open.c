@@ -16,8 +16,7 @@
 #include "exception_priv.h"
 #include "sl_errno.h"
 
-#define ACCEPT                                                                                     \
-	(SL_TAPQ_VNET_ACCEPT_CSUM | SL_TAPQ_VNET_ACCEPT_TSO4 | SL_TAPQ_VNET_ACCEPT_TSO6)
+#define ACCEPT (SL_TAPQ_VNET_ACCEPT_CSUM | SL_TAPQ_VNET_ACCEPT_TSO4 | SL_TAPQ_VNET_ACCEPT_TSO6)
 
 static void __attribute__((noreturn))
 fail(const struct daemon *d, const struct conf_port *p, int ret, const char *what)
@@ -63,8 +62,10 @@ tap_settings(const struct daemon *d, const struct conf_port *p, struct exception
 		ret = sl_tap_set_up(&e->tap, true);
 	if (ret != 0)
 		fail(d, p, ret, "the tap does not take the port's settings");
-	if (mtu + RTE_ETHER_HDR_LEN + 8u + RTE_PKTMBUF_HEADROOM > rte_pktmbuf_data_room_size(d->pool))
-		app_fail("%s:%u: [%s %s] exception = %s: packets are too small for the device's MTU; "
+	if (mtu + RTE_ETHER_HDR_LEN + 8u + RTE_PKTMBUF_HEADROOM >
+		rte_pktmbuf_data_room_size(d->pool))
+		app_fail("%s:%u: [%s %s] exception = %s: packets are too small for the device's "
+			 "MTU; "
 			 "add \"mtu = %u\".",
 			d->path, p->exception_line, p->section, p->name, p->exception, mtu);
 	for (uint16_t i = 0; i < p->naddrs; i++) {
@@ -72,10 +73,12 @@ tap_settings(const struct daemon *d, const struct conf_port *p, struct exception
 		if (ret == 0)
 			continue;
 		sl_addr_format(&p->addrs[i].addr, text, sizeof(text));
-		app_fail("%s:%u: [%s %s] exception = %s: the kernel does not take the address %s: %s%s.",
+		app_fail("%s:%u: [%s %s] exception = %s: the kernel does not take the address %s: "
+			 "%s%s.",
 			d->path, p->exception_line, p->section, p->name, p->exception, text,
 			sl_strerror(ret),
-			ret == -EACCES ? "; \"sysctl net.ipv6.conf.default.disable_ipv6=0\" lets it" : "");
+			ret == -EACCES ? "; \"sysctl net.ipv6.conf.default.disable_ipv6=0\" lets it"
+				       : "");
 	}
 }
 
@@ -90,7 +93,8 @@ quiet(const struct daemon *d, const struct conf_port *p, struct exception *e, co
 	if (on != NULL && on->iface[0] != '\0')
 		ret = exception_quiet(&e->quiet, on->iface, &what);
 	if (ret != 0)
-		app_note("%s:%u: [%s %s] exception = %s: %s of %s cannot be set (%s): the kernel may "
+		app_note("%s:%u: [%s %s] exception = %s: %s of %s cannot be set (%s): the kernel "
+			 "may "
 			 "get packets twice",
 			d->path, p->exception_line, p->section, p->name, p->exception, what,
 			on->iface, sl_strerror(ret));

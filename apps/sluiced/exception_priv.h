@@ -42,8 +42,8 @@ struct exception {
 	struct exception_port port;
 	struct sl_tap tap;
 	struct exception_quiet quiet;
-	bool up;		    /**< main thread: what the carrier was set to */
-	int fd[CONF_LCORES_MAX];    /**< the queue that a worker writes to */
+	bool up;		     /**< main thread: what the carrier was set to */
+	int fd[CONF_LCORES_MAX];     /**< the queue that a worker writes to */
 	struct exception_cell *cell; /**< one a worker, written by it alone */
 };
 
@@ -60,8 +60,8 @@ int exception_link_addr(const char *name, const struct conf_cidr *a);
 
 /**
  * Keep the kernel from receiving on the interface that a port is over: it has the port's addresses
- * now, and would get everything twice. Strict reverse path filtering drops IPv4, since no route leads
- * out there; ARP for addresses of others is not answered; IPv6 is off.
+ * now, and would get everything twice. Strict reverse path filtering drops IPv4, since no route
+ * leads out there; ARP for addresses of others is not answered; IPv6 is off.
  *
  * @return   0; -errno of the setting that cannot be made, `what` says which
  */
@@ -95,8 +95,8 @@ struct exception_packets {
  */
 int exception_begin(struct exception_packets *p, const void *header) SL_MUST_CHECK;
 
-/** The next packet, with its transmit flags; NULL at the end (p->next == p->segments), or when there
- * is none in the pool. */
+/** The next packet, with its transmit flags; NULL at the end (p->next == p->segments), or when
+ * there is none in the pool. */
 struct rte_mbuf *exception_next(struct exception_packets *p);
 
 #endif

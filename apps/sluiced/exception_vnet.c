@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Sluice developers
  */
 
-/* Frames of the port as the kernel's tap takes them, and the other way round. What a port cannot do -
- * checksums, segmentation - is done here, on a copy that nobody else sees. */
+/* Frames of the port as the kernel's tap takes them, and the other way round. What a port cannot do
+ * - checksums, segmentation - is done here, on a copy that nobody else sees. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -183,9 +183,8 @@ exception_next(struct exception_packets *p)
 
 	if (p->next == p->segments)
 		return NULL;
-	m = p->segments == 1 && (p->v.gso == SL_VNET_GSO_NONE || port_segments(p))
-		    ? whole_packet(p)
-		    : segment(p);
+	m = p->segments == 1 && (p->v.gso == SL_VNET_GSO_NONE || port_segments(p)) ? whole_packet(p)
+										   : segment(p);
 	if (m != NULL)
 		p->next++;
 	return m;

@@ -12,6 +12,8 @@
 
 /* Of a flow: see flowtab.h. */
 #define FLOW_BYTES 130u
+/* Of a service: itself, and back ends now and next. */
+#define CLAIMS_MAX (1 + 2 * FORWARD_BACKENDS)
 
 /* ---- views ---- */
 
@@ -129,31 +131,54 @@ place(struct forward_backend *next, const struct forward *f, const struct conf *
 }
 
 int
-forward_apply(struct forward *f, const struct conf *conf, const struct conf_service *s)
+forward_prepare(struct forward *f, const struct conf *conf, const struct conf_service *s)
 {
-	struct forward_backend next[FORWARD_BACKENDS];
-	uint32_t generations = f->generations;
-	struct conf_forward settings = s->forward;
-	struct forward_view *v;
+	struct forward_next *next = calloc(1, sizeof(*next));
 	int ret;
 
+	if (next == NULL)
+		return -ENOMEM;
+	next->generations = f->generations;
+	next->conf = s->forward;
 	if (f->view != NULL) { /* made for good */
-		settings.slots = f->conf.slots;
-		settings.seed = f->conf.seed;
+		next->conf.slots = f->conf.slots;
+		next->conf.seed = f->conf.seed;
 	}
-	place(next, f, conf, s, &generations);
-	ret = view_make(&settings, next, &v);
-	if (ret != 0)
+	place(next->backend, f, conf, s, &next->generations);
+	ret = view_make(&next->conf, next->backend, &next->view);
+	if (ret != 0) {
+		free(next);
 		return ret;
+	}
+	f->next = next;
+	return 0;
+}
+
+void
+forward_commit(struct forward *f)
+{
+	struct forward_next *next = f->next;
+
 	for (uint16_t i = 0; i < FORWARD_BACKENDS; i++) {
-		if (next[i].generation != f->backend[i].generation)
+		if (next->backend[i].generation != f->backend[i].generation)
 			sl_store_relaxed(&f->unreachable[i], 0u);
 	}
-	memcpy(f->backend, next, sizeof(f->backend));
-	f->generations = generations;
-	f->conf = settings;
-	view_publish(f, v);
-	return 0;
+	memcpy(f->backend, next->backend, sizeof(f->backend));
+	f->generations = next->generations;
+	f->conf = next->conf;
+	f->next = NULL;
+	view_publish(f, next->view);
+	free(next);
+}
+
+void
+forward_abandon(struct forward *f)
+{
+	if (f->next == NULL)
+		return;
+	view_destroy(f->next->view);
+	free(f->next);
+	f->next = NULL;
 }
 
 /* ---- life ---- */
@@ -204,12 +229,13 @@ forward_open(struct daemon *d, const struct conf *conf, const struct conf_servic
 		f->from[i] = (struct forward_owner){.f = f, .backend = i};
 	ret = workers_create(f, &s->forward);
 	if (ret == 0)
-		ret = forward_apply(f, conf, s);
+		ret = forward_prepare(f, conf, s);
 	if (ret != 0) {
 		workers_destroy(f);
 		free(f);
 		return ret;
 	}
+	forward_commit(f);
 	*out = f;
 	return 0;
 }
@@ -227,41 +253,54 @@ forward_close(struct daemon *d, struct forward *f)
 
 /* ---- claims ---- */
 
-static uint32_t
-claims_of(struct forward *f, struct sl_inet_claim *list)
+/* A list of claims that is being made. */
+struct claim_list {
+	struct sl_inet_claim *claim;
+	uint32_t n;
+};
+
+/* A back end that goes from one service to another is in both for a while: the first one has it. */
+static void
+add_claim(struct claim_list *l, enum sl_inet_claim_kind kind, const struct forward_end *end,
+	struct forward_owner *owner)
 {
-	uint32_t n = 0;
+	for (uint32_t i = 0; i < l->n; i++) {
+		const struct sl_inet_claim *c = &l->claim[i];
 
-	list[n++] = (struct sl_inet_claim){.kind = SL_CLAIM_TO,
-		.addr = f->self.addr,
-		.udp_port = f->self.port,
-		.owner = &f->to};
-	for (uint16_t i = 0; i < FORWARD_BACKENDS; i++) {
-		const struct forward_backend *b = &f->backend[i];
-
-		if (b->name[0] != '\0')
-			list[n++] = (struct sl_inet_claim){.kind = SL_CLAIM_FROM,
-				.addr = b->end.addr,
-				.udp_port = b->end.port,
-				.owner = &f->from[i]};
+		if (c->kind == kind && c->udp_port == end->port &&
+			memcmp(&c->addr, &end->addr, sizeof(c->addr)) == 0)
+			return;
 	}
-	return n;
+	l->claim[l->n++] = (struct sl_inet_claim){
+		.kind = kind, .addr = end->addr, .udp_port = end->port, .owner = owner};
+}
+
+static void
+add_backends(struct claim_list *l, struct forward *f, const struct forward_backend *backend)
+{
+	for (uint16_t i = 0; i < FORWARD_BACKENDS; i++)
+		if (backend[i].name[0] != '\0')
+			add_claim(l, SL_CLAIM_FROM, &backend[i].end, &f->from[i]);
 }
 
 int
 forward_claims_make(
 	struct daemon *d, struct forward *const *f, uint16_t n, struct sl_inet_claims **out)
 {
-	struct sl_inet_claim *list = calloc((size_t)n * (FORWARD_BACKENDS + 1) + 1, sizeof(*list));
-	uint32_t claims = 0;
+	struct claim_list l = {.claim = calloc((size_t)n * CLAIMS_MAX + 1, sizeof(*l.claim))};
 	int ret;
 
-	if (list == NULL)
+	if (l.claim == NULL)
 		return -ENOMEM;
+	for (uint16_t i = 0; i < n; i++) {
+		add_claim(&l, SL_CLAIM_TO, &f[i]->self, &f[i]->to);
+		add_backends(&l, f[i], f[i]->backend);
+	}
 	for (uint16_t i = 0; i < n; i++)
-		claims += claims_of(f[i], list + claims);
-	ret = sl_inet_claims_create(d->inet, list, claims, &forward_ops, NULL, out);
-	free(list);
+		if (f[i]->next != NULL)
+			add_backends(&l, f[i], f[i]->next->backend);
+	ret = sl_inet_claims_create(d->inet, l.claim, l.n, &forward_ops, NULL, out);
+	free(l.claim);
 	return ret;
 }
 

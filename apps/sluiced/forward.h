@@ -24,8 +24,9 @@
  * to any lcore. The network layer hands the datagrams over by its claims (sl_inet_claim.h):
  *
  *     control thread, d->lock held                    workers, in their turns
- *     forward_open, forward_apply                     forward_turn: flows age
+ *     forward_open, forward_prepare                   forward_turn: flows age
  *     forward_claims_make, forward_claims_publish     by claim: decide, rewrite, send
+ *     forward_commit, claims without former ones
  *     grace period, forward_close
  *
  * A back end of a service is known by its *index* in it (0..), which with its generation stays its
@@ -70,16 +71,26 @@ int forward_open(struct daemon *d, const struct conf *conf, const struct conf_se
 	struct forward **out) SL_MUST_CHECK;
 
 /**
- * Take over another configuration of the same service: its back ends, weights, affinity and drain.
- * A back end that has name, address and port of a former one is that one, with its flows and its
- * state; others start up. Size of table and bounds of flows stay as they were made; what else
- * differs needs a new service. Claims must be published afterwards.
+ * Make ready to take over another configuration of the same service: its back ends, weights,
+ * affinity and drain. A back end that has name, address and port of a former one is that one, with
+ * its flows and its state; others start up. Size of table and bounds of flows stay as they were
+ * made; what else differs needs a new service.
  *
- * @return   0; -ENOMEM or as balancer_view_create, and nothing has changed
- * Caller: as forward_open; waits for a grace period.
+ * Nothing changes yet, but that forward_claims_make claims for the former and for the next back
+ * ends: once such claims are published, the next ones can be used, and no answer of theirs is lost.
+ *
+ * @return   0, and forward_commit or forward_abandon follows; -ENOMEM or as balancer_view_create
+ * Caller: as forward_open.
  */
-int forward_apply(
+int forward_prepare(
 	struct forward *f, const struct conf *conf, const struct conf_service *s) SL_MUST_CHECK;
+
+/** What was prepared is in force. Former back ends are claimed for until other claims are
+ * published. Caller: as forward_open; waits for a grace period. */
+void forward_commit(struct forward *f);
+
+/** What was prepared, if anything, is not wanted. */
+void forward_abandon(struct forward *f);
 
 /** Free a service, whose claims are gone since a grace period. NULL is allowed. */
 void forward_close(struct daemon *d, struct forward *f);
@@ -130,7 +141,8 @@ void forward_explain(
 
 /**
  * Has a back end said, since the last call, that nobody listens at its port (ICMP port unreachable
- * from its own address)? Takes the mark away. Ordering: FW1. Caller: one control thread.
+ * from its own address)? Takes the mark away. Ordering: FW1. Caller: one thread (the service's
+ * worker: backends_turn).
  */
 bool forward_unreachable_take(struct forward *f, uint16_t backend);
 

@@ -57,6 +57,14 @@ struct forward_backend {
 	enum balancer_state state;
 };
 
+/** A configuration that is made ready (l). */
+struct forward_next {
+	struct forward_view *view;
+	struct conf_forward conf;
+	uint32_t generations;
+	struct forward_backend backend[FORWARD_BACKENDS];
+};
+
 struct forward {
 	/* (c) */
 	struct daemon *d;
@@ -71,6 +79,7 @@ struct forward {
 	struct conf_forward conf; /**< settings of the view */
 	uint32_t generations;	  /**< given so far */
 	struct forward_backend backend[FORWARD_BACKENDS];
+	struct forward_next *next; /**< or NULL */
 
 	/** FW1: a worker releases 1, the control thread takes it. */
 	uint32_t unreachable[FORWARD_BACKENDS];

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -122,14 +123,21 @@ say_plan(const struct conf *conf)
 			conf_kind_name(conf->service[i].kind), conf->service[i].udp_port);
 }
 
-/* The next signal within a time, or 0. */
+/* The next signal within a time, or 0, also when a worker has something for us. */
 static int
-next_signal(int fd, int ms)
+next_signal(const struct daemon *d, int fd, int ms)
 {
-	struct pollfd p = {.fd = fd, .events = POLLIN};
+	struct pollfd p[] = {{.fd = fd, .events = POLLIN}, {.fd = d->event_fd, .events = POLLIN}};
 	struct signalfd_siginfo info;
+	uint64_t events;
+	ssize_t n = 0;
 
-	if (poll(&p, 1, ms) != 1 || read(fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+	if (poll(p, SL_COUNT_OF(p), ms) <= 0)
+		return 0;
+	if ((p[1].revents & POLLIN) != 0)
+		n = read(d->event_fd, &events, sizeof(events));
+	(void)n; /* whatever it was, the caller looks at everything */
+	if ((p[0].revents & POLLIN) == 0 || read(fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
 		return 0;
 	return (int)info.ssi_signo;
 }
@@ -177,7 +185,7 @@ wait_ready(struct daemon *d, int fd)
 			daemon_end(d);
 			exit(APP_EXIT_MISTAKE);
 		}
-		sig = next_signal(fd, READY_STEP_MS);
+		sig = next_signal(d, fd, READY_STEP_MS);
 		if (sig == SIGTERM || sig == SIGINT)
 			return true;
 	}
@@ -200,7 +208,9 @@ run(struct daemon *d, int fd)
 		ms = ms < 0 ? AGE_MS : RTE_MIN(ms, AGE_MS);
 
 	for (;;) {
-		int sig = next_signal(fd, ms);
+		bool balances = daemon_backends(d);
+		int wait = balances && (ms < 0 || ms > DAEMON_TICK_MS) ? DAEMON_TICK_MS : ms;
+		int sig = next_signal(d, fd, wait);
 
 		exceptions_watch(d);
 		if (sig == SIGHUP)
@@ -245,7 +255,8 @@ main(int argc, char **argv)
 	sigaddset(&set, SIGINT);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	fd = signalfd(-1, &set, SFD_CLOEXEC);
-	if (fd < 0)
+	d->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (fd < 0 || d->event_fd < 0)
 		app_fail("no descriptor for signals.");
 	say_plan(&d->conf);
 	daemon_start(d);
@@ -267,6 +278,7 @@ main(int argc, char **argv)
 	notify_stopping();
 	daemon_end(d);
 	mistakes_free(m);
+	close(d->event_fd);
 	close(fd);
 	return 0;
 }

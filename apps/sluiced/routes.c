@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Sluice developers
  */
 
-/* The stack's routes follow the [route] sections: what is new comes first, then what is gone goes, then
- * comes what takes the place of something, since two cannot have one prefix and metric. */
+/* The stack's routes follow the [route] sections: what is new comes first, then what is gone goes,
+ * then comes what takes the place of something, since two cannot have one prefix and metric. */
 #include <errno.h>
 #include <string.h>
 
@@ -101,7 +101,8 @@ has_place(const struct conf *conf, const struct conf_route *r)
 /* Add those of `to` that `from` does not have, of the kind that takes a place or of the other. The
  * first that cannot be added, or NULL. */
 static const struct conf_route *
-add_new(struct daemon *d, const struct conf *from, const struct conf *to, bool takes_place, int *ret)
+add_new(struct daemon *d, const struct conf *from, const struct conf *to, bool takes_place,
+	int *ret)
 {
 	for (uint16_t i = 0; i < to->nroutes; i++) {
 		const struct conf_route *r = &to->route[i];
@@ -148,6 +149,7 @@ daemon_reload_routes(struct daemon *d, const struct conf *next, struct mistakes 
 	}
 	mistake(m, bad->line, "[route %s]: cannot be changed: %s.", bad->name, sl_strerror(ret));
 	if (change(d, next, &d->conf, &again) != NULL)
-		mistake(m, 0, "the former routes are not all back: %s; restart.", sl_strerror(again));
+		mistake(m, 0, "the former routes are not all back: %s; restart.",
+			sl_strerror(again));
 	return false;
 }

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Sluice developers
  */
 
-/* Routes and neighbours. There may be more than one answer holds, so they come in pages: the parameter
- * is the number of the first wanted, and "next" that of the page behind, 0 at the end. What changes
- * between two pages may be missed, or come twice. */
+/* Routes and neighbours. There may be more than one answer holds, so they come in pages: the
+ * parameter is the number of the first wanted, and "next" that of the page behind, 0 at the end.
+ * What changes between two pages may be missed, or come twice. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -160,9 +160,11 @@ routes_telemetry_open(void)
 {
 	static const struct telemetry_endpoint endpoints[] = {
 		{"/sluice/routes", on_routes,
-			"Routes, in pages. Parameter: number of the first, from the page before's next"},
+			"Routes, in pages. Parameter: number of the first, from the page before's "
+			"next"},
 		{"/sluice/neigh", on_neighs,
-			"Neighbours, in pages. Parameter: number of the first, from the page before's next"},
+			"Neighbours, in pages. Parameter: number of the first, from the page "
+			"before's next"},
 	};
 
 	return telemetry_add(endpoints, SL_COUNT_OF(endpoints));

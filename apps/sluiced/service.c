@@ -21,7 +21,9 @@
 #include <rte_random.h>
 
 #include "../common/app.h"
+#include "backends.h"
 #include "daemon.h"
+#include "forward.h"
 #include "sl_errno.h"
 
 #define HEADROOM 128 /* as sl_inet_udp_output needs */
@@ -263,16 +265,20 @@ services_turn(struct worker *w, const struct service_table *t)
 {
 	/* The time of arrival is read behind the polls: one before them could be earlier than a
 	 * request was sent. */
-	bool reflects = t != NULL && t->reflects;
+	bool reflects = t != NULL && t->reflects, forwards = t != NULL && t->forwards;
 	uint64_t rx_ns = reflects ? clock_ns(CLOCK_REALTIME) : 0;
-	uint64_t now_ms = reflects ? clock_ns(CLOCK_MONOTONIC) / NSEC_PER_MSEC : 0;
+	uint64_t now_ms = reflects || forwards ? daemon_now_ms() : 0;
 	uint32_t work = 0;
 
 	for (uint16_t i = 0; t != NULL && i < t->n; i++) {
 		struct service *s = t->service[i];
 
+		if (s->forward != NULL)
+			forward_turn(s->forward, w->index, now_ms);
 		if (s->worker != w->index)
 			continue;
+		if (s->forward != NULL)
+			backends_turn(w, &s->backends, now_ms);
 		for (uint16_t k = 0; k < s->nsocks; k++)
 			work += serve(w, t, s, s->sock[k], rx_ns);
 		if (s->stamp != NULL)
@@ -288,6 +294,8 @@ bindings(const struct daemon *d, const struct conf_service *c, struct sl_addr *a
 	const struct conf_port *p;
 	uint16_t n = 0;
 
+	if (c->kind == CONF_FORWARD) /* it takes whole packets (sl_inet_claim.h) */
+		return 0;
 	if (c->has_address) {
 		addr[0] = c->address;
 		return 1;
@@ -361,29 +369,46 @@ reflector_open(struct service *s)
 	return 0;
 }
 
+/* States are known before a worker asks for them. */
+static int
+balancer_open(
+	struct daemon *d, const struct conf *conf, struct service *s, const struct service *former)
+{
+	int ret;
+
+	if (s->conf.kind != CONF_FORWARD)
+		return 0;
+	ret = forward_open(d, conf, &s->conf, &s->forward);
+	if (ret == 0)
+		ret = backends_make(d, conf, &s->conf, former != NULL ? former->backends : NULL,
+			false, &s->backends);
+	if (ret != 0)
+		return ret;
+	backends_bind(s->backends, s->forward);
+	backends_update(s->backends, daemon_now_ms());
+	return 0;
+}
+
 struct service *
-service_open(struct daemon *d, const struct conf_service *conf, uint16_t nth, struct mistakes *m)
+service_open(struct daemon *d, const struct conf *conf, const struct conf_service *c, uint16_t nth,
+	const struct service *former, struct mistakes *m)
 {
 	struct service *s = calloc(1, sizeof(*s));
 	size_t bytes = d->nworkers * sizeof(*s->cell);
 	struct sl_addr addr[SERVICE_SOCKS_MAX];
-	uint16_t n = bindings(d, conf, addr);
+	uint16_t n = bindings(d, c, addr);
 	int ret = -ENOMEM;
 
-	if (conf->kind == CONF_FORWARD) {
-		mistake(m, conf->line,
-			"[service %s]: kind = forward is not served by this version.", conf->name);
-		free(s);
-		return NULL;
-	}
 	if (s != NULL)
 		s->cell = aligned_alloc(SL_CACHE_LINE, bytes);
 	if (s != NULL && s->cell != NULL) {
 		memset(s->cell, 0, bytes);
-		s->conf = *conf;
-		s->kind = conf->kind;
+		s->conf = *c;
+		s->kind = c->kind;
 		s->worker = nth % d->nworkers;
 		ret = reflector_open(s);
+		if (ret == 0)
+			ret = balancer_open(d, conf, s, former);
 		for (; ret == 0 && s->nsocks < n; s->nsocks++) {
 			s->bound[s->nsocks] = addr[s->nsocks];
 			ret = socket_open(d, s, &addr[s->nsocks], &s->sock[s->nsocks]);
@@ -393,7 +418,11 @@ service_open(struct daemon *d, const struct conf_service *conf, uint16_t nth, st
 	}
 	if (ret == 0)
 		return s;
-	mistake(m, conf->line, "[service %s]: cannot be opened: %s.", conf->name, sl_strerror(ret));
+	/* While it is made, the one that it replaces has its memory, too. */
+	mistake(m, c->line, "[service %s]: cannot be opened: %s%s.", c->name, sl_strerror(ret),
+		ret == -ENOMEM && c->kind == CONF_FORWARD
+			? "; restart with more \"memory\", or use smaller \"flows\""
+			: "");
 	if (s != NULL && s->cell != NULL)
 		service_close(d, s);
 	else
@@ -402,18 +431,24 @@ service_open(struct daemon *d, const struct conf_service *conf, uint16_t nth, st
 }
 
 void
+service_sock_sums(const struct sl_udp_sock *sock, struct service_sums *sums)
+{
+	struct sl_udp_sock_stats st;
+
+	sl_udp_sock_stats(sock, &st);
+	sums->appended += st.queue.appended;
+	sums->handed += st.datagrams;
+	sums->held += st.queue.appended - st.queue.released;
+	sums->rcvbuf += st.queue.drops[SL_UDPQ_DROP_RCVBUF];
+	sums->slots += st.queue.drops[SL_UDPQ_DROP_SLOTS];
+}
+
+void
 service_sums(const struct service *s, struct service_sums *sums)
 {
-	for (uint16_t i = 0; i < s->nsocks; i++) {
-		struct sl_udp_sock_stats st;
-
-		sl_udp_sock_stats(s->sock[i], &st);
-		sums->appended += st.queue.appended;
-		sums->handed += st.datagrams;
-		sums->held += st.queue.appended - st.queue.released;
-		sums->rcvbuf += st.queue.drops[SL_UDPQ_DROP_RCVBUF];
-		sums->slots += st.queue.drops[SL_UDPQ_DROP_SLOTS];
-	}
+	for (uint16_t i = 0; i < s->nsocks; i++)
+		service_sock_sums(s->sock[i], sums);
+	backends_sums(sl_load_acquire(&s->backends), sums); /* BE1: also asked by other workers */
 }
 
 void
@@ -422,24 +457,33 @@ service_outcomes(const struct daemon *d, const struct service *s, uint64_t *outc
 	for (uint16_t w = 0; w < d->nworkers; w++)
 		for (int i = 0; i < SERVICE_OUTCOMES; i++)
 			outcome[i] += sl_load_relaxed(&s->cell[w].outcome[i]);
+	if (s->forward != NULL)
+		forward_outcomes(s->forward, outcome);
+}
+
+void
+service_sock_close(struct daemon *d, struct sl_udp_sock *sock)
+{
+	struct sl_udp_sock_stats before, after;
+
+	sl_udp_sock_stats(sock, &before);
+	sl_udp_close(sock, SL_INET_NO_WORKER);
+	sl_udp_sock_stats(sock, &after);
+	d->gone.handed += after.datagrams;
+	d->gone.purged += after.purged;
+	/* Nothing enters it any more, so this is all that did. */
+	d->gone.appended += after.datagrams + after.purged;
+	d->gone.rcvbuf += before.queue.drops[SL_UDPQ_DROP_RCVBUF];
+	d->gone.slots += before.queue.drops[SL_UDPQ_DROP_SLOTS];
 }
 
 void
 service_close(struct daemon *d, struct service *s)
 {
-	for (uint16_t i = 0; i < s->nsocks; i++) {
-		struct sl_udp_sock_stats before, after;
-
-		sl_udp_sock_stats(s->sock[i], &before);
-		sl_udp_close(s->sock[i], SL_INET_NO_WORKER);
-		sl_udp_sock_stats(s->sock[i], &after);
-		d->gone.handed += after.datagrams;
-		d->gone.purged += after.purged;
-		/* Nothing enters it any more, so this is all that did. */
-		d->gone.appended += after.datagrams + after.purged;
-		d->gone.rcvbuf += before.queue.drops[SL_UDPQ_DROP_RCVBUF];
-		d->gone.slots += before.queue.drops[SL_UDPQ_DROP_SLOTS];
-	}
+	for (uint16_t i = 0; i < s->nsocks; i++)
+		service_sock_close(d, s->sock[i]);
+	backends_drop(d, s->backends, NULL);
 	service_outcomes(d, s, d->gone_outcome);
+	forward_close(d, s->forward);
 	service_free(s);
 }

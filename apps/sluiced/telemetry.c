@@ -16,6 +16,7 @@
 
 #include <rte_ethdev.h>
 #include <rte_ether.h>
+#include "forward.h"
 #include "telemetry.h"
 
 /* Telemetry calls back without an argument of ours. */
@@ -217,7 +218,8 @@ service_dict(const struct daemon *d, const struct service *s, struct rte_tel_dat
 	telemetry_u64(t, "lcore", d->worker[s->worker].cpu);
 	telemetry_u64(t, "sockets", s->nsocks);
 	telemetry_u64(t, "rcvbuf", s->conf.rcvbuf);
-	telemetry_u64(t, "received", sums.handed);
+	telemetry_u64(
+		t, "received", s->forward != NULL ? forward_entered(s->forward) : sums.handed);
 	telemetry_u64(t, "bytes", bytes);
 	telemetry_u64(t, "held", sums.held);
 	telemetry_u64(t, "udp_rcvbuf", sums.rcvbuf);
@@ -533,5 +535,6 @@ telemetry_open(struct daemon *d)
 
 	the_daemon = d;
 	return telemetry_add(endpoints, SL_COUNT_OF(endpoints)) && routes_telemetry_open() &&
-	       exception_telemetry_open() && bridge_telemetry_open();
+	       exception_telemetry_open() && backends_telemetry_open() && bridge_telemetry_open() &&
+	       diff_telemetry_open() && explain_telemetry_open();
 }

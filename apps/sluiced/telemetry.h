@@ -26,6 +26,11 @@ struct telemetry_endpoint {
 /** Register endpoints; false when telemetry does not take them. Caller: main thread, once. */
 bool telemetry_add(const struct telemetry_endpoint *endpoints, size_t n);
 
+/* What the modules' files have for telemetry_open. */
+bool backends_telemetry_open(void);
+bool diff_telemetry_open(void);
+bool explain_telemetry_open(void);
+
 /**
  * An answer begins: the daemon, locked, or NULL when it does not run (then answer -EAGAIN).
  * Caller: a telemetry thread.

@@ -3,12 +3,33 @@
  */
 #include <sched.h>
 #include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <rte_common.h>
 #include <rte_pause.h>
 
 #include "daemon.h"
 #include "exception.h"
+
+uint64_t
+daemon_now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+void
+daemon_event(struct daemon *d)
+{
+	uint64_t one = 1;
+
+	/* It fails only when the count is full, and then the main thread is being woken. */
+	if (write(d->event_fd, &one, sizeof(one)) < 0)
+		return;
+}
 
 static void
 park(struct worker *w)

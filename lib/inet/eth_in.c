@@ -180,7 +180,7 @@ input_general(struct inet_rx *rx, struct rte_mbuf *m)
 	default:
 		result = SL_RX_ETH_TYPE;
 	}
-	return inet_punts(rx) ? inet_punt_frame(rx, &p, result) : result;
+	return inet_punt_result(rx, &p, result);
 }
 
 /* Kept apart from the loop so that the common case stays small. */
@@ -341,6 +341,11 @@ inet_input(struct sl_inet *inet, uint16_t worker, struct inet_port *port, struct
 	rx.w = &inet->worker[worker];
 	rx.worker = worker;
 	fast_local4(&rx);
+	rx.dgram = inet->udp != NULL && inet->udp->room != NULL
+			   ? inet->udp->room(inet->udp_arg, worker)
+			   : NULL;
+	if (SL_UNLIKELY(rx.dgram == NULL))
+		rx.dgram = rx.own;
 	rx.dgrams = 0;
 	rx.frees = 0;
 	/* With any_dst the address hit last need not be one of the port's, whose broadcast

@@ -206,7 +206,8 @@ struct inet_rx {
 	 */
 	uint16_t l2_len[SL_INET_BURST];
 	uint16_t l3_len[SL_INET_BURST];
-	struct sl_dgram dgram[SL_INET_BURST];
+	struct sl_dgram *dgram; /* own, or where the UDP layer wants them */
+	struct sl_dgram own[SL_INET_BURST];
 	struct rte_mbuf *free[SL_INET_BURST];
 	uint8_t outcome[SL_INET_BURST];
 	uint8_t head[SL_INET_BURST][INET_HEAD];

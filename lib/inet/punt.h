@@ -23,6 +23,12 @@ inet_punts(const struct inet_rx *rx)
  * result from then on. */
 unsigned int inet_punt_frame(struct inet_rx *rx, const struct inet_pkt *p, unsigned int result);
 
+static inline unsigned int
+inet_punt_result(struct inet_rx *rx, const struct inet_pkt *p, unsigned int result)
+{
+	return inet_punts(rx) ? inet_punt_frame(rx, p, result) : result;
+}
+
 /** The burst's datagram i has no socket: offer it. Its outcome; SL_RX_UDP_NO_SOCKET without a
  * taker. */
 enum sl_outcome inet_punt_datagram(struct inet_rx *rx, uint16_t i);

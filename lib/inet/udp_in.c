@@ -124,7 +124,7 @@ inet_udp_deliver(struct inet_rx *rx)
 
 	_Static_assert(SL_RX_UDP_QUEUED == 0, "the rest of all_queued is 0");
 	if (SL_LIKELY(inet->udp != NULL))
-		inet->udp->input(inet->udp_arg, rx->worker, rx->dgram, n, rx->outcome);
+		rx->dgram = inet->udp->input(inet->udp_arg, rx->worker, rx->dgram, n, rx->outcome);
 	else
 		memset(rx->outcome, SL_RX_UDP_NO_SOCKET, n);
 	queued = SL_LIKELY(memcmp(rx->outcome, all_queued, n) == 0) ? n : settle(rx, n);

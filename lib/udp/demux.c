@@ -208,32 +208,57 @@ lookup_rest(const struct sl_udp *udp, struct udp_worker *w, struct sl_dgram *d, 
 	return mixed;
 }
 
-static void
+/* Has anything been bound or closed since the worker's last lookup? Then that is void. */
+static inline void
+check_last(const struct sl_udp *udp, struct udp_worker *w)
+{
+	uint32_t generation = sl_load_acquire(&udp->generation); /* UD2 */
+
+	if (SL_UNLIKELY(w->generation != generation)) {
+		w->generation = generation;
+		w->valid = false;
+	}
+}
+
+/* In the queue of the socket that the last datagram was for: nearly always it is the next one's,
+ * too. */
+static struct sl_dgram *
+udp_room(void *arg, uint16_t worker)
+{
+	struct sl_udp *udp = arg;
+	struct udp_worker *w = &udp->worker[worker];
+
+	check_last(udp, w);
+	if (SL_UNLIKELY(!w->valid || w->sock == NULL))
+		return NULL;
+	return sl_udpq_room(w->sock->queue, SL_INET_BURST);
+}
+
+static struct sl_dgram *
 udp_input(void *arg, uint16_t worker, struct sl_dgram *d, uint16_t n, uint8_t *outcome)
 {
 	struct sl_udp_sock *sock[SL_INET_BURST];
 	struct sl_udp *udp = arg;
 	struct udp_worker *w = &udp->worker[worker];
-	uint32_t generation = sl_load_acquire(&udp->generation); /* UD2 */
 	uint16_t taken, run;
 	uint8_t rest;
 
 	SL_DEBUG_ASSERT(n <= SL_INET_BURST);
-	if (SL_UNLIKELY(w->generation != generation)) {
-		w->generation = generation;
-		w->valid = false;
-	}
+	check_last(udp, w);
 	if (n == 0)
-		return;
+		return d;
 	run = run_of_last(w, d, n);
 	sock[0] = w->sock;
 	if (SL_UNLIKELY(run < n) && lookup_rest(udp, w, d, run, n, sock)) {
-		deliver_mixed(w, worker, d, n, sock, outcome);
-		return;
+		/* They may lie in a queue, where one socket's share is about to be put. */
+		memcpy(w->mixed, d, n * sizeof(*d));
+		deliver_mixed(w, worker, w->mixed, n, sock, outcome);
+		return w->mixed;
 	}
 	taken = append(sock[0], worker, d, n, &rest);
 	memset(outcome, SL_RX_UDP_QUEUED, taken);
 	memset(outcome + taken, rest, (size_t)(n - taken));
+	return d;
 }
 
 static void
@@ -263,5 +288,6 @@ udp_error(void *arg, uint16_t worker, const struct sl_inet_error *e)
 
 const struct sl_inet_udp_ops udp_inet_ops = {
 	.input = udp_input,
+	.room = udp_room,
 	.error = udp_error,
 };

@@ -78,6 +78,7 @@ struct udp_worker {
 	void (*poll)(void *arg);
 	void *arg;
 	struct sl_dgram gather[SL_INET_BURST]; /* one socket's share of a mixed burst */
+	struct sl_dgram mixed[SL_INET_BURST];  /* all of it, if it was built in a queue */
 	uint8_t guard[SL_CACHE_GUARD];
 };
 

@@ -158,8 +158,8 @@ sum_truesize(const struct sl_dgram *d, uint32_t n)
 
 /* How many from the front of d fit when `queued` bytes are queued already; *charge: their sum. */
 static uint16_t
-count_fitting(const struct sl_dgram *d, uint16_t n, uint64_t queued, uint64_t rcvbuf,
-	uint64_t *charge)
+count_fitting(
+	const struct sl_dgram *d, uint16_t n, uint64_t queued, uint64_t rcvbuf, uint64_t *charge)
 {
 	uint64_t sum = sum_truesize(d, n);
 	uint16_t i;
@@ -168,8 +168,8 @@ count_fitting(const struct sl_dgram *d, uint16_t n, uint64_t queued, uint64_t rc
 	if (SL_LIKELY(sum <= rcvbuf - RTE_MIN(rcvbuf, queued)))
 		return n;
 	for (i = 0, sum = 0; i < n; i++) {
-		/* An empty queue takes one datagram of any size. No sum can wrap: n is 16 bits, true
-		 * sizes are 32. */
+		/* An empty queue takes one datagram of any size. No sum can wrap: n is 16 bits,
+		 * true sizes are 32. */
 		if (queued + sum != 0 && d[i].truesize > rcvbuf - RTE_MIN(rcvbuf, queued + sum))
 			break;
 		sum += d[i].truesize;
@@ -196,20 +196,52 @@ wake_sleeper(struct sl_udpq *q, struct udpq_producer *p)
 		return;
 }
 
-static uint16_t
-append_local(struct sl_udpq *q, const struct sl_dgram *d, uint16_t n, enum sl_udpq_drop *why)
+/* A reader that keeps up works at the start of the array for ever, in lines that are in its cache,
+ * instead of passing through all of it. */
+static inline void
+rewind_empty(struct sl_udpq *q)
 {
-	uint32_t mask = q->slots - 1;
-	uint16_t taken, first;
-	uint64_t charge;
-	uint32_t room;
-
-	/* A reader that keeps up works at the start of the array for ever, in lines that are in its
-	 * cache, instead of passing through all of it. */
 	if (SL_LIKELY(q->head == q->tail)) {
 		q->head = 0;
 		q->tail = 0;
 	}
+}
+
+struct sl_dgram *
+sl_udpq_room(struct sl_udpq *q, uint16_t n)
+{
+	uint32_t at;
+
+	if (q->mode != SL_UDPQ_LOCAL)
+		return NULL;
+	rewind_empty(q);
+	at = q->tail & (q->slots - 1);
+	if (n > q->slots - (q->tail - q->head) || n > q->slots - at)
+		return NULL;
+	return &q->private_queue[at];
+}
+
+/* Copy them to the end of the private queue, which has room, unless they were built there. */
+static inline void
+put(struct sl_udpq *q, const struct sl_dgram *d, uint16_t n)
+{
+	uint32_t at = q->tail & (q->slots - 1);
+	uint16_t first = (uint16_t)RTE_MIN((uint32_t)n, q->slots - at);
+
+	if (SL_LIKELY(d == &q->private_queue[at]))
+		return;
+	memcpy(&q->private_queue[at], d, first * sizeof(*d));
+	memcpy(q->private_queue, d + first, (size_t)(n - first) * sizeof(*d));
+}
+
+static uint16_t
+append_local(struct sl_udpq *q, const struct sl_dgram *d, uint16_t n, enum sl_udpq_drop *why)
+{
+	uint16_t taken;
+	uint64_t charge;
+	uint32_t room;
+
+	rewind_empty(q);
 	room = q->slots - (q->tail - q->head);
 	taken = count_fitting(d, n, q->rmem, q->rcvbuf, &charge);
 	*why = taken < n ? SL_UDPQ_DROP_RCVBUF : SL_UDPQ_DROP_NONE;
@@ -218,9 +250,7 @@ append_local(struct sl_udpq *q, const struct sl_dgram *d, uint16_t n, enum sl_ud
 		charge = sum_truesize(d, taken);
 		*why = SL_UDPQ_DROP_SLOTS;
 	}
-	first = (uint16_t)RTE_MIN((uint32_t)taken, q->slots - (q->tail & mask));
-	memcpy(&q->private_queue[q->tail & mask], d, first * sizeof(*d));
-	memcpy(q->private_queue, d + first, (size_t)(taken - first) * sizeof(*d));
+	put(q, d, taken);
 	q->tail += taken;
 	sl_store_relaxed(&q->rmem, q->rmem + charge);
 	return taken;
@@ -282,8 +312,8 @@ sl_udpq_append_burst(struct sl_udpq *q, uint32_t producer, const struct sl_dgram
 	if (q->mode == SL_UDPQ_SHARED) {
 		taken = append_shared(q, p, d, n, why);
 	} else {
-		taken = q->mode == SL_UDPQ_LOCAL ? append_local(q, d, n, why) :
-						   append_intake(q, p, d, n, why);
+		taken = q->mode == SL_UDPQ_LOCAL ? append_local(q, d, n, why)
+						 : append_intake(q, p, d, n, why);
 		count_append(p, taken, n, *why);
 	}
 	if (taken > 0 && q->mode != SL_UDPQ_LOCAL)
@@ -331,18 +361,19 @@ sl_udpq_peek_burst(struct sl_udpq *q, uint16_t max, struct sl_dgram **first)
 void
 sl_udpq_release_burst(struct sl_udpq *q, uint16_t n)
 {
-	uint64_t sum;
+	const struct sl_dgram *first = &q->private_queue[q->head & (q->slots - 1)];
 
 	udpq_reader_enter(q);
 	SL_DEBUG_ASSERT(n <= q->shown);
-	sum = sum_truesize(&q->private_queue[q->head & (q->slots - 1)], n);
 	q->head += n;
 	q->shown -= n;
 	sl_counter_add(&q->released, n);
+	/* With the last one goes all that is charged, without adding it up. */
 	if (q->mode == SL_UDPQ_LOCAL)
-		sl_store_relaxed(&q->rmem, q->rmem - sum);
+		sl_store_relaxed(&q->rmem,
+			SL_LIKELY(q->head == q->tail) ? 0 : q->rmem - sum_truesize(first, n));
 	else if (n > 0)
-		sl_fetch_add_relaxed(&q->rmem, UINT64_C(0) - sum);
+		sl_fetch_add_relaxed(&q->rmem, UINT64_C(0) - sum_truesize(first, n));
 	udpq_reader_leave(q);
 }
 
@@ -361,8 +392,8 @@ udpq_ready(const struct sl_udpq *q)
 	for (uint32_t i = 0; i < q->intakes; i++) {
 		const struct rte_ring *r = q->producer[i].intake;
 
-		/* rte_ring_empty reads the indexes as plain words. Relaxed is enough: the fence of UQ3
-		 * orders this look, and the descriptors are acquired by the take. */
+		/* rte_ring_empty reads the indexes as plain words. Relaxed is enough: the fence of
+		 * UQ3 orders this look, and the descriptors are acquired by the take. */
 		if (sl_load_relaxed(&r->prod.tail) != sl_load_relaxed(&r->cons.tail))
 			return true;
 	}

@@ -73,7 +73,7 @@ capture(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, void 
 	return n;
 }
 
-static inline void
+static inline struct sl_dgram *
 udp_input(void *arg, uint16_t worker, struct sl_dgram *d, uint16_t n, uint8_t *outcome)
 {
 	(void)arg, (void)worker;
@@ -85,6 +85,7 @@ udp_input(void *arg, uint16_t worker, struct sl_dgram *d, uint16_t n, uint8_t *o
 			t_in[t_ins].buf = NULL;
 		t_ins++;
 	}
+	return d;
 }
 
 static inline void

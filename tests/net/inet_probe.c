@@ -58,7 +58,7 @@ die(const char *what, int error)
 	exit(2);
 }
 
-static void
+static struct sl_dgram *
 udp_input(void *arg, uint16_t worker, struct sl_dgram *d, uint16_t n, uint8_t *outcome)
 {
 	struct probe *p = arg;
@@ -80,6 +80,7 @@ udp_input(void *arg, uint16_t worker, struct sl_dgram *d, uint16_t n, uint8_t *o
 		p->payload_bytes += d[i].len;
 		rte_pktmbuf_free(m);
 	}
+	return d;
 }
 
 static void

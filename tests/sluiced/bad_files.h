@@ -528,6 +528,10 @@ static const struct bad_file {
 		"t.conf:17: [service lb] drain = stop: is not known; write keep or move.\n"},
 	{"source = client", G P B L "source = client\n",
 		"t.conf:17: [service lb] source = client: is not known; write keep or own.\n"},
+	{"source = own",
+		G P B L "source = own\n",
+		"t.conf:17: [service lb] source = own: is not in this version; write keep, "
+		"and let back ends answer by way of this appliance.\n"},
 	{"slots = 65536", G P B L "slots = 65536\n",
 		"t.conf:17: [service lb] slots = 65536: is not prime; write 65537.\n"},
 	{"slots = 250", G P B L "slots = 250\n",

@@ -244,32 +244,33 @@ balancers_are_read(void)
 {
 	static const char text[] = G P
 		"[service lb]\nkind = forward\nudp-port = 53\naddress = 198.18.0.2\n"
-		"backends = web2 dns*\naffinity = source\ndrain = move\nsource = own\nslots = "
+		"backends = web2 dns*\naffinity = source\ndrain = move\nsource = keep\nslots = "
 		"251\n"
 		"seed = 7\nflows = 1000\nflow-timeout = 2m\nnew-flows = 500\ncheck = udp\n"
 		"check-interval = 200ms\ncheck-timeout = 100ms\ncheck-rise = 3\ncheck-fall = 4\n"
 		"check-send = a\\x00\\x23 \\x20\ncheck-expect = ok\n"
 		"[backend dns1]\naddress = 198.18.0.11\nudp-port = 53\nweight = 0\n"
 		"[backend web2]\naddress = 198.18.0.12\nudp-port = 80\n"
+		"[backend web4]\naddress = 198.18.0.12\nudp-port = 81\n"
 		"[backend dns2]\naddress = 198.18.0.13\nudp-port = 53\nweight = 1000\n"
 		"[service six]\nkind = forward\nudp-port = 54\naddress = 198.18.0.2\n"
-		"backends = web2\n";
+		"backends = web4\n";
 	const struct conf_forward *f = &conf.service[0].forward;
 
 	CHECK_EQ(read_text(text, sizeof(text) - 1, &conf), 0);
 	check_said("good", "");
-	REQUIRE(conf.nbackends == 3 && conf.nservices == 2 && f->nbackends == 3);
-	CHECK(f->backend[0] == 1 && f->backend[1] == 0 && f->backend[2] == 2);
+	REQUIRE(conf.nbackends == 4 && conf.nservices == 2 && f->nbackends == 3);
+	CHECK(f->backend[0] == 1 && f->backend[1] == 0 && f->backend[2] == 3);
 	CHECK(f->affinity == BALANCER_SOURCE && f->drain == BALANCER_MOVE);
-	CHECK(f->source == CONF_SOURCE_OWN && f->slots == 251 && f->seed == 7);
+	CHECK(f->source == CONF_SOURCE_KEEP && f->slots == 251 && f->seed == 7);
 	CHECK(f->flows == 1000 && f->idle_ms == 120000 && f->inserts_per_s == 500);
 	CHECK(f->check.kind == CONF_CHECK_UDP && f->check.interval_ms == 200);
 	CHECK(f->check.timeout_ms == 100 && f->check.rise == 3 && f->check.fall == 4);
 	CHECK(f->check.send.len == 5 && memcmp(f->check.send.octet, "a\0#  ", 5) == 0);
 	CHECK(f->check.expect.len == 2 && memcmp(f->check.expect.octet, "ok", 2) == 0);
 	CHECK(conf.backend[0].weight == 0 && conf.backend[1].weight == 1);
-	CHECK(conf.backend[1].udp_port == 80 && conf.backend[2].weight == 1000);
-	/* What was left out. A back end may serve two if one hides the client's address. */
+	CHECK(conf.backend[1].udp_port == 80 && conf.backend[3].weight == 1000);
+	/* What was left out. */
 	f = &conf.service[1].forward;
 	CHECK(f->affinity == BALANCER_FLOW && f->drain == BALANCER_KEEP);
 	CHECK(f->source == CONF_SOURCE_KEEP && f->slots == MAGLEV_SLOTS && f->seed == 0);

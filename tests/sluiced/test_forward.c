@@ -73,8 +73,13 @@ set_state(struct forward *f, const char *backend, enum balancer_state state)
 static int
 apply(const struct conf *conf)
 {
+	int ret;
+
 	rest();
-	return forward_apply(f_fwd, conf, &conf->service[0]);
+	ret = forward_prepare(f_fwd, conf, &conf->service[0]);
+	if (ret == 0)
+		forward_commit(f_fwd);
+	return ret;
 }
 
 static void
@@ -705,8 +710,17 @@ reloads(void)
 				.dport = 4000});
 	CHECK_EQ(t_feed(f.b, f.len), SL_RX_IP_NOT_LOCAL);
 	/* And with it again: up, with a generation of its own. */
-	REQUIRE(apply(&f_conf) == 0);
+	REQUIRE(forward_prepare(f_fwd, &f_conf, &f_conf.service[0]) == 0);
+	CHECK_EQ(forward_find(f_fwd, f_conf.backend[k].name), MAGLEV_NONE);
+	/* Not after all; and then it is claimed for before anything is sent to it. */
+	forward_abandon(f_fwd);
 	publish();
+	CHECK_EQ(t_feed(f.b, f.len), SL_RX_IP_NOT_LOCAL);
+	REQUIRE(forward_prepare(f_fwd, &f_conf, &f_conf.service[0]) == 0);
+	publish();
+	CHECK_EQ(t_feed(f.b, f.len), SL_RX_CLAIMED);
+	rest();
+	forward_commit(f_fwd);
 	CHECK_EQ(forward_find(f_fwd, f_conf.backend[k].name), k);
 	REQUIRE(forward_backend_stats(f_fwd, k, &stats) == 0);
 	CHECK_EQ(stats.state, BALANCER_UP);

@@ -61,7 +61,8 @@ a_burst_is_at_most_64(void)
 			struct sl_dgram *d;
 
 			CHECK_EQ(append(q, 0, 1, 200), 200);
-			CHECK_EQ(sl_udpq_peek_burst(q, asked[i], &d), asked[i] < 64 ? asked[i] : 64);
+			CHECK_EQ(
+				sl_udpq_peek_burst(q, asked[i], &d), asked[i] < 64 ? asked[i] : 64);
 			CHECK(sl_udpq_check(q));
 			sl_udpq_destroy(q);
 			CHECK_EQ(freed, 200);
@@ -154,7 +155,8 @@ indexes_wrap_at_32_bits(void)
 	for (uint32_t i = 0; i < 20; i++) {
 		in += append(q, 0, in, 7);
 		CHECK(q->tail - q->head <= 16);
-		for (uint16_t left = 6, n; left > 0 && (n = take_in_order(q, out, left)) > 0; left -= n)
+		for (uint16_t left = 6, n; left > 0 && (n = take_in_order(q, out, left)) > 0;
+			left -= n)
 			out += n;
 	}
 	CHECK(q->tail < 1000);
@@ -179,6 +181,44 @@ empty_local_queue_stays_in_its_lines(void)
 	}
 	CHECK(sl_udpq_check(q));
 	sl_udpq_destroy(q);
+}
+
+/* Built in the queue or elsewhere, appended or not: the reader sees the same. */
+static void
+room_is_the_queue(void)
+{
+	struct sl_udpq *q = queue_create(SL_UDPQ_LOCAL, 1, 16, 1000);
+	struct sl_dgram other[4], *room, *first;
+	enum sl_udpq_drop why;
+
+	room = sl_udpq_room(q, 16);
+	REQUIRE(room != NULL);
+	fill(room, 16, 1, 100);
+	/* Given up, and built elsewhere. */
+	fill(other, 4, 101, 100);
+	CHECK_EQ(sl_udpq_append_burst(q, 0, other, 4, &why), 4);
+	/* Behind what is queued; rcvbuf has room for six more of eight. */
+	CHECK(sl_udpq_room(q, 13) == NULL);
+	room = sl_udpq_room(q, 12);
+	REQUIRE(room != NULL);
+	fill(room, 8, 201, 100);
+	CHECK_EQ(sl_udpq_append_burst(q, 0, room, 8, &why), 6);
+	CHECK_EQ(why, SL_UDPQ_DROP_RCVBUF);
+	CHECK_EQ((uintptr_t)room[6].buf, 207);
+	CHECK(sl_udpq_check(q));
+	CHECK_EQ(sl_udpq_peek_burst(q, 64, &first), 10);
+	CHECK(&first[4] == room);
+	CHECK_EQ(take_in_order(q, 101, 4), 4);
+	CHECK(sl_udpq_check(q));
+	CHECK_EQ(take_in_order(q, 201, 64), 6);
+	CHECK(sl_udpq_check(q));
+	CHECK(sl_udpq_room(q, 17) == NULL);
+	sl_udpq_destroy(q);
+	for (size_t m = 1; m < SL_COUNT_OF(modes); m++) {
+		q = queue_create(modes[m], 1, 16, 1000);
+		CHECK(sl_udpq_room(q, 1) == NULL);
+		sl_udpq_destroy(q);
+	}
 }
 
 static void
@@ -262,8 +302,8 @@ stats_by_producer(void)
 static void
 groups_share_no_line(void)
 {
-	static const size_t at[] = {offsetof(struct sl_udpq, rmem), offsetof(struct sl_udpq, sleeping),
-		offsetof(struct sl_udpq, head)};
+	static const size_t at[] = {offsetof(struct sl_udpq, rmem),
+		offsetof(struct sl_udpq, sleeping), offsetof(struct sl_udpq, head)};
 
 	for (size_t i = 0; i < SL_COUNT_OF(at); i++) {
 		CHECK_EQ(at[i] % SL_CACHE_LINE, 0);
@@ -283,6 +323,7 @@ main(void)
 	SL_TEST_RUN(order_across_many_wraps);
 	SL_TEST_RUN(indexes_wrap_at_32_bits);
 	SL_TEST_RUN(empty_local_queue_stays_in_its_lines);
+	SL_TEST_RUN(room_is_the_queue);
 	SL_TEST_RUN(no_slot_no_append);
 	SL_TEST_RUN(intakes_take_turns);
 	SL_TEST_RUN(stats_by_producer);

@@ -127,8 +127,16 @@ struct sl_inet_udp_ops {
 	 * @param n        1..SL_INET_BURST
 	 * @param outcome  to be set for each i: SL_RX_UDP_QUEUED means the mbuf was taken, any other
 	 *                 leaves it to the caller
+	 * @return         descriptors of those that were not taken, at their places: d, or a copy of it
+	 *                 that is good until the next call
 	 */
-	void (*input)(void *arg, uint16_t worker, struct sl_dgram *d, uint16_t n, uint8_t *outcome);
+	struct sl_dgram *(*input)(void *arg, uint16_t worker, struct sl_dgram *d, uint16_t n,
+		uint8_t *outcome);
+	/**
+	 * Where the descriptors of the worker's next burst are best built: room for SL_INET_BURST of
+	 * them, which input is then given, or NULL if there is none. May be NULL itself.
+	 */
+	struct sl_dgram *(*room)(void *arg, uint16_t worker);
 	/** Hear of an ICMP error. */
 	void (*error)(void *arg, uint16_t worker, const struct sl_inet_error *e);
 };

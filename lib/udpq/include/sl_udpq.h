@@ -129,7 +129,8 @@ void sl_udpq_destroy(struct sl_udpq *q);
  * Append datagrams, as many from the front of the array as fit.
  *
  * @param producer  worker index of the caller, below conf.producers
- * @param d         descriptors, copied; the queue owns the buffers of those taken
+ * @param d         descriptors, copied unless they lie in sl_udpq_room; the queue owns the buffers of
+ *                  those taken
  * @param n         0..65535
  * @param why       set to the cause if fewer than n were taken, else to SL_UDPQ_DROP_NONE
  * @return          number taken; the rest stays the caller's and is counted as dropped for *why
@@ -141,6 +142,17 @@ void sl_udpq_destroy(struct sl_udpq *q);
  */
 uint16_t sl_udpq_append_burst(struct sl_udpq *q, uint32_t producer, const struct sl_dgram *d,
 	uint16_t n, enum sl_udpq_drop *why);
+
+/**
+ * Where a producer may build the descriptors of its next append, to save the copy.
+ *
+ * @param n    1..65535 of them
+ * @return     room for n in the queue itself; sl_udpq_append_burst takes them from there if it is
+ *             given this address, and may as well be given another, or nothing. NULL: there is none,
+ *             as always but in SL_UDPQ_LOCAL
+ * Caller: the reader's lcore; good until its next append.
+ */
+struct sl_dgram *sl_udpq_room(struct sl_udpq *q, uint16_t n);
 
 /**
  * Show the datagrams at the head of the private queue; if it is empty, first take the next
