@@ -15,7 +15,7 @@ _sluicectl_backends()
 _sluicectl()
 {
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-	local commands='info ports services sockets lcores drops outcomes bridge backend explain audit reload diff top trace capture'
+	local commands='info ports services sockets lcores drops outcomes neigh routes exceptions bridge backend explain audit reload diff top trace capture'
 	local dir
 
 	case $before in

@@ -211,6 +211,7 @@ struct app_port_conf {
 	uint16_t tx_ring;
 	uint16_t mtu; /**< 0: the port's own */
 	bool promiscuous;
+	bool tcp; /**< TCP comes and goes, too: its offloads, and segments joined, are wanted */
 	bool bridge; /**< passes frames on that are not its own: TCP, too */
 	bool interrupts; /**< that receive queues can be waited for */
 	struct rte_mempool *pool;

@@ -23,6 +23,14 @@ port_conf(const struct rte_eth_dev_info *info, const struct app_port_conf *c,
 				(RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM |
 					RTE_ETH_TX_OFFLOAD_MULTI_SEGS | tx_tcp);
 	conf->intr_conf.rxq = c->interrupts;
+	if (c->tcp) {
+		conf->rxmode.offloads |=
+			info->rx_offload_capa &
+			(RTE_ETH_RX_OFFLOAD_TCP_CKSUM | RTE_ETH_RX_OFFLOAD_TCP_LRO);
+		conf->rxmode.max_lro_pkt_size = info->max_lro_pkt_size;
+		conf->txmode.offloads |= info->tx_offload_capa & (RTE_ETH_TX_OFFLOAD_TCP_CKSUM |
+									 RTE_ETH_TX_OFFLOAD_TCP_TSO);
+	}
 	if (c->mtu != 0)
 		conf->rxmode.mtu = c->mtu;
 	if (c->rx_queues > 1 && info->flow_type_rss_offloads != 0) {

@@ -64,6 +64,7 @@ struct ctl_command {
 
 /** Groups of commands, each a file cmd_GROUP.c; the last one has no name. */
 extern const struct ctl_command ctl_show_commands[];
+extern const struct ctl_command ctl_net_commands[];
 extern const struct ctl_command ctl_backend_commands[];
 extern const struct ctl_command ctl_bridge_commands[];
 extern const struct ctl_command ctl_daemon_commands[];

@@ -13,8 +13,8 @@ bool ctl_json;
 void (*ctl_before_fail)(void);
 
 /* A group of commands is a file cmd_GROUP.c. */
-static const struct ctl_command *const groups[] = {ctl_show_commands, ctl_bridge_commands,
-	ctl_backend_commands, ctl_daemon_commands, ctl_diff_commands, ctl_top_commands,
+static const struct ctl_command *const groups[] = {ctl_show_commands, ctl_net_commands,
+	ctl_bridge_commands, ctl_backend_commands, ctl_daemon_commands, ctl_diff_commands, ctl_top_commands,
 	ctl_follow_commands};
 
 static const char help_head[] = "sluicectl [--name NAME | --socket PATH] [--json] COMMAND ...\n";

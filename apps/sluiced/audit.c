@@ -14,10 +14,13 @@
  *   service NAME   datagrams (of a load balancer:       its outcomes
  *                  packets) handed to it
  *   mirror NAME    outcome mirrored of its service      written, or dropped; held: not yet
+ *   exception NAME frames offered to the kernel         taken, lost because the tap was down, refused
+ *   kernel NAME    frames read from the kernel          handed to the port, or lost, by cause
+ *   punted         outcomes punted, punt_failed         frames offered to the kernel, by all ports
  *   bridge NAME    frames that its ports handed over    their outcomes
  *   bridge NAME    copies of them to be sent            their outcomes
  *     copies
- *   transmit       packets that ports have sent         outcomes tx_sent and bridge_sent
+ *   transmit       packets that ports sent or lost      outcomes tx_sent and bridge_sent
  */
 #include <stdio.h>
 #include <string.h>
@@ -25,6 +28,7 @@
 #include <rte_ethdev.h>
 
 #include "daemon.h"
+#include "exception.h"
 #include "forward.h"
 
 static void
@@ -39,7 +43,7 @@ line(struct audit_line *lines, uint16_t *n, const char *name, const char *more, 
 	l->held = held;
 }
 
-/* Returns what the ports have sent. */
+/* Returns what the ports have taken to send. */
 static uint64_t
 audit_ports(struct daemon *d, struct audit_line *lines, uint16_t *n)
 {
@@ -54,9 +58,31 @@ audit_ports(struct daemon *d, struct audit_line *lines, uint16_t *n)
 		for (uint16_t w = 0; w < d->nworkers; w++)
 			taken += d->worker[w].received[i];
 		line(lines, n, "port ", d->conf.port[i].name, stats.ipackets, taken, 0);
-		sent += stats.opackets;
+		/* A port may take what it then cannot send: a ring without a client, for instance. */
+		sent += stats.opackets + stats.oerrors;
 	}
 	return sent;
+}
+
+static void
+audit_exceptions(struct daemon *d, struct audit_line *lines, uint16_t *n, const uint64_t *counts)
+{
+	uint64_t offered = 0;
+
+	for (uint16_t i = 0; i < d->nexceptions; i++) {
+		uint64_t c[EXCEPTION_COUNTS] = {0};
+		const char *name = exception_name(d->exception[i]);
+
+		exception_sums(d, d->exception[i], c);
+		offered += c[EXCEPTION_OFFERED];
+		line(lines, n, "exception ", name, c[EXCEPTION_OFFERED],
+			c[EXCEPTION_TAKEN] + c[EXCEPTION_DOWN] + c[EXCEPTION_REFUSED], 0);
+		line(lines, n, "kernel ", name, c[EXCEPTION_READ],
+			c[EXCEPTION_SENT] + c[EXCEPTION_BAD] + c[EXCEPTION_NO_MBUF], 0);
+	}
+	if (d->nexceptions > 0)
+		line(lines, n, "punted", "", counts[SL_RX_PUNTED] + counts[SL_RX_PUNT_FAILED],
+			offered, 0);
 }
 
 static void
@@ -105,6 +131,7 @@ daemon_audit(struct daemon *d, struct audit_line *lines)
 	for (uint16_t i = 0; d->table != NULL && i < d->table->n; i++)
 		audit_service(d, d->table->service[i], lines, &n);
 	n += mirrors_audit(d, &lines[n]);
+	audit_exceptions(d, lines, &n, counts);
 	n += bridges_audit(d, &lines[n]);
 	bridges_counts(d, &bridges);
 	line(lines, &n, "transmit", "", sent, counts[SL_TX_SENT] + bridges.outcome[BRIDGE_SENT], 0);

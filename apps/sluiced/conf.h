@@ -15,6 +15,8 @@
  */
 
 #include "balancer.h"
+#include <net/if.h>
+
 #include "mistakes.h"
 #include "mirror.h"
 #include "sl_inet.h"
@@ -22,6 +24,8 @@
 
 #define CONF_PORTS_MAX 16
 #define CONF_SERVICES_MAX 64
+#define CONF_VLANS_MAX 32
+#define CONF_ROUTES_MAX 128
 #define CONF_BACKENDS_MAX 256
 /** Back ends of one service. */
 #define CONF_FORWARD_BACKENDS_MAX 64
@@ -56,8 +60,10 @@ struct conf_lcores {
 	uint16_t cpu[CONF_LCORES_MAX];
 };
 
+/** A [port], or a [tapvu] or [pktring], which are ports of our own drivers; or a [vlan] of a port. */
 struct conf_port {
 	char name[CONF_NAME_LEN];
+	const char *section; /**< "port", "tapvu", ...: how the section begins */
 	uint32_t line;
 	uint32_t devargs_line;
 	uint32_t address_line;
@@ -78,8 +84,34 @@ struct conf_port {
 	uint32_t mtu_line;
 	uint16_t mtu;  /**< 0: the port's own */
 	uint16_t vlan; /**< 0: untagged */
+	uint32_t vlan_line;
 	bool promiscuous;
 	uint16_t bridge; /**< that it is in: its index and 1; 0: none */
+	char on[CONF_NAME_LEN]; /**< of a [vlan]: the port that it is of */
+	uint32_t on_line;
+	char exception[IFNAMSIZ]; /**< the kernel's tap; or "" */
+	uint32_t exception_line;
+	char path[CONF_VALUE_LEN]; /**< of a [tapvu] or [pktring]: its socket */
+	uint32_t path_line;
+	uint16_t pairs;	   /**< of a [tapvu]: queue pairs of a frontend; 0: as many as queues */
+	bool client;	   /**< of a [tapvu]: the frontend has the socket */
+	uint8_t mac[6];	   /**< of a [tapvu] or [pktring]; zeros: the device's own */
+	bool lend;	   /**< of a [pktring]: packets stay in the client's memory */
+	const char *frag;  /**< of a [tapvu]: how buffers are cut; NULL: as the driver does */
+};
+
+/** A route of the stack. */
+struct conf_route {
+	char name[CONF_NAME_LEN];
+	uint32_t line;
+	uint32_t prefix_line;
+	uint32_t via_line;
+	uint32_t port_line;
+	bool has_prefix; /**< not after a mistake */
+	struct conf_cidr prefix;
+	struct sl_addr via; /**< :: for on link */
+	char port[CONF_NAME_LEN];
+	uint32_t metric;
 };
 
 /** A learning bridge between ports. */
@@ -233,6 +265,10 @@ struct conf {
 	uint32_t driver_line;
 	uint16_t nports;
 	struct conf_port port[CONF_PORTS_MAX];
+	uint16_t nvlans;
+	struct conf_port vlan[CONF_VLANS_MAX];
+	uint16_t nroutes;
+	struct conf_route route[CONF_ROUTES_MAX];
 	uint16_t nservices;
 	struct conf_service service[CONF_SERVICES_MAX];
 	uint16_t nbackends;
@@ -275,6 +311,15 @@ bool conf_spread(const struct conf_port *port);
 /** Transmit queues that a port gets: one for each of its receive queues, and one for each lcore
  * that does not receive from it. */
 uint16_t conf_tx_queues(const struct conf *conf, const struct conf_port *port);
+
+/** The port or VLAN of that name, or NULL. */
+const struct conf_port *conf_find_port(const struct conf *conf, const char *name);
+
+/** Do two routes say the same? */
+bool conf_route_equal(const struct conf_route *a, const struct conf_route *b);
+
+/** Write a port's device with its arguments, those that follow from the rest included. */
+void conf_devargs(const struct conf *conf, const struct conf_port *p, char *text, size_t size);
 
 /** Descriptors of a receive queue of a port. */
 uint16_t conf_ring(const struct conf_port *port);

@@ -153,27 +153,31 @@ check_member(const struct conf *conf, const struct conf_port *p, struct mistakes
 	if (p->bridge == 0) {
 		if (p->address_line == 0)
 			mistake(m, p->line,
-				"[port %s]: lacks address; add \"address = 198.18.0.2/24\", for "
+				"[%s %s]: lacks address; add \"address = 198.18.0.2/24\", for "
 				"instance.",
-				p->name);
+				p->section, p->name);
 		return;
 	}
 	if (p->address_line != 0)
 		mistake(m, p->address_line,
-			"[port %s] address: the port is in [bridge %s] and has none of its own; "
+			"[%s %s] address: the port is in [bridge %s] and has none of its own; "
 			"leave it out.",
-			p->name, bridge);
+			p->section, p->name, bridge);
 	if (p->gateway_line != 0 || p->gateway6_line != 0)
 		mistake(m, RTE_MAX(p->gateway_line, p->gateway6_line),
-			"[port %s] gateway: the port is in [bridge %s] and has no address; leave "
-			"it "
-			"out.",
-			p->name, bridge);
+			"[%s %s] gateway: the port is in [bridge %s] and has no address; leave "
+			"it out.",
+			p->section, p->name, bridge);
 	if (p->vlan != 0)
 		mistake(m, p->line,
-			"[port %s] vlan: the port is in [bridge %s], which passes all tags on; "
+			"[%s %s] vlan: the port is in [bridge %s], which passes all tags on; "
 			"leave it out.",
-			p->name, bridge);
+			p->section, p->name, bridge);
+	if (p->exception_line != 0)
+		mistake(m, p->exception_line,
+			"[%s %s] exception: the port is in [bridge %s] and has no address; leave it "
+			"out.",
+			p->section, p->name, bridge);
 }
 
 void

@@ -62,12 +62,22 @@ conf_mbuf_size(const struct conf *conf)
 	return (uint16_t)RTE_ALIGN_CEIL(size, 64u);
 }
 
+/* Of all ports and then all VLANs. */
 static const struct conf_port *
-find_port(const struct conf *conf, const char *name)
+nth_port(const struct conf *conf, uint16_t i)
+{
+	return i < conf->nports ? &conf->port[i] : &conf->vlan[i - conf->nports];
+}
+
+const struct conf_port *
+conf_find_port(const struct conf *conf, const char *name)
 {
 	for (uint16_t i = 0; i < conf->nports; i++)
 		if (strcmp(conf->port[i].name, name) == 0)
 			return &conf->port[i];
+	for (uint16_t i = 0; i < conf->nvlans; i++)
+		if (strcmp(conf->vlan[i].name, name) == 0)
+			return &conf->vlan[i];
 	return NULL;
 }
 
@@ -79,7 +89,7 @@ queued(const struct conf *conf)
 
 	for (uint16_t i = 0; i < conf->nservices; i++) {
 		const struct conf_service *s = &conf->service[i];
-		const struct conf_port *p = find_port(conf, s->port);
+		const struct conf_port *p = conf_find_port(conf, s->port);
 		uint64_t rcvbuf = s->rcvbuf != 0 ? s->rcvbuf : RCVBUF_DEFAULT;
 
 		if (s->kind == CONF_FORWARD)
@@ -123,8 +133,8 @@ conf_memory_needed_mb(const struct conf *conf)
 	return MEMORY_BASE_MB + (uint32_t)(bytes >> 20);
 }
 
-static bool
-on_link(const struct conf_cidr *c, const struct sl_addr *a)
+bool
+conf_on_link(const struct conf_cidr *c, const struct sl_addr *a)
 {
 	unsigned int bits = c->prefix + (sl_addr_is_v4(&c->addr) ? 96u : 0u);
 
@@ -153,19 +163,19 @@ check_gateway(
 		return;
 	sl_addr_format(gw, text, sizeof(text));
 	for (uint16_t i = 0; i < p->naddrs; i++) {
-		reached |= on_link(&p->addrs[i], gw);
+		reached |= conf_on_link(&p->addrs[i], gw);
 		if (memcmp(&p->addrs[i].addr, gw, sizeof(*gw)) == 0) {
 			mistake(m, line,
-				"[port %s] gateway = %s: is the port's own address; name a router.",
-				p->name, text);
+				"[%s %s] gateway = %s: is the port's own address; name a router.",
+				p->section, p->name, text);
 			return;
 		}
 	}
 	if (!reached)
 		mistake(m, line,
-			"[port %s] gateway = %s: is in none of the networks of \"address\"; name a "
+			"[%s %s] gateway = %s: is in none of the networks of \"address\"; name a "
 			"router on the link.",
-			p->name, text);
+			p->section, p->name, text);
 }
 
 /* Lcores and queues of a port, with what was left out filled in. */
@@ -179,9 +189,9 @@ check_share(const struct conf *conf, struct conf_port *p, struct mistakes *m)
 	for (uint16_t i = 0; i < p->lcores.n; i++)
 		if (!conf_lcores_have(&conf->lcores, p->lcores.cpu[i]))
 			mistake(m, p->lcores_line,
-				"[port %s] lcores: %u is not among the lcores of [sluiced]; add it "
+				"[%s %s] lcores: %u is not among the lcores of [sluiced]; add it "
 				"there, or name another.",
-				p->name, p->lcores.cpu[i]);
+				p->section, p->name, p->lcores.cpu[i]);
 	if (given && p->lcores.n == 0)
 		return;
 	if (!given) {
@@ -196,26 +206,52 @@ check_share(const struct conf *conf, struct conf_port *p, struct mistakes *m)
 		p->queues = p->lcores.n;
 	if (p->queues < p->lcores.n && (!conf_spread(p) || p->bridge != 0))
 		mistake(m, p->lcores_line,
-			"[port %s] lcores: %u lcores for %u receive queues; name no more lcores "
+			"[%s %s] lcores: %u lcores for %u receive queues; name no more lcores "
 			"than \"queues\" has%s.",
-			p->name, p->lcores.n, p->queues,
+			p->section, p->name, p->lcores.n, p->queues,
 			p->bridge != 0 ? "" : ", or spread flows in software by \"queues = 1\"");
 }
 
 static void
-check_port(struct conf *conf, struct conf_port *p, struct mistakes *m)
+check_addresses(const struct conf_port *p, struct mistakes *m)
 {
-	check_share(conf, p, m);
 	check_gateway(p, &p->gateway, p->gateway_line, m);
 	check_gateway(p, &p->gateway6, p->gateway6_line, m);
 	for (uint16_t i = 0; i < p->naddrs && p->mtu != 0 && p->mtu < IPV6_MTU; i++) {
 		if (sl_addr_is_v4(&p->addrs[i].addr))
 			continue;
 		mistake(m, p->mtu_line,
-			"[port %s] mtu = %u: is too small for the IPv6 address on line %u; %d at "
+			"[%s %s] mtu = %u: is too small for the IPv6 address on line %u; %d at "
 			"least.",
-			p->name, p->mtu, p->address_line, IPV6_MTU);
+			p->section, p->name, p->mtu, p->address_line, IPV6_MTU);
 		break;
+	}
+}
+
+static void
+check_port(struct conf *conf, struct conf_port *p, struct mistakes *m)
+{
+	check_share(conf, p, m);
+	check_addresses(p, m);
+}
+
+static void
+check_networks(const struct conf_port *a, const struct conf_port *b, struct mistakes *m)
+{
+	char text[64];
+
+	for (uint16_t i = 0; i < b->naddrs; i++) {
+		for (uint16_t k = 0; k < a->naddrs; k++) {
+			const struct conf_cidr *x = &a->addrs[k], *y = &b->addrs[i];
+
+			if (!conf_on_link(x, &y->addr) && !conf_on_link(y, &x->addr))
+				continue;
+			sl_addr_format(&y->addr, text, sizeof(text));
+			mistake(m, b->address_line,
+				"[%s %s] address: %s is in a network of [%s %s]; give each port "
+				"networks of its own.",
+				b->section, b->name, text, a->section, a->name);
+		}
 	}
 }
 
@@ -223,8 +259,6 @@ check_port(struct conf *conf, struct conf_port *p, struct mistakes *m)
 static void
 check_ports(const struct conf_port *a, const struct conf_port *b, struct mistakes *m)
 {
-	char text[64];
-
 	if (a->devargs[0] != '\0' && strcmp(a->device, b->device) == 0)
 		mistake(m, b->devargs_line,
 			"[port %s] devargs: [port %s] has the device %s already; number them, as "
@@ -236,20 +270,7 @@ check_ports(const struct conf_port *a, const struct conf_port *b, struct mistake
 			"[port %s] devargs: [port %s] has the interface %s already; give it to "
 			"one.",
 			b->name, a->name, a->iface);
-	for (uint16_t i = 0; i < b->naddrs; i++) {
-		for (uint16_t k = 0; k < a->naddrs; k++) {
-			const struct conf_cidr *x = &a->addrs[k], *y = &b->addrs[i];
-
-			if (!on_link(x, &y->addr) && !on_link(y, &x->addr))
-				continue;
-			sl_addr_format(&y->addr, text, sizeof(text));
-			mistake(m, b->address_line,
-				"[port %s] address: %s is in a network of [port %s]; give each "
-				"port "
-				"networks of its own.",
-				b->name, text, a->name);
-		}
-	}
+	check_networks(a, b, m);
 }
 
 const struct conf_port *
@@ -259,6 +280,10 @@ conf_port_of(const struct conf *conf, const struct sl_addr *a)
 		for (uint16_t k = 0; k < conf->port[i].naddrs; k++)
 			if (memcmp(&conf->port[i].addrs[k].addr, a, sizeof(*a)) == 0)
 				return &conf->port[i];
+	for (uint16_t i = 0; i < conf->nvlans; i++)
+		for (uint16_t k = 0; k < conf->vlan[i].naddrs; k++)
+			if (memcmp(&conf->vlan[i].addrs[k].addr, a, sizeof(*a)) == 0)
+				return &conf->vlan[i];
 	return NULL;
 }
 
@@ -279,7 +304,7 @@ check_reflect(const struct conf_service *s, struct mistakes *m)
 static void
 check_service(const struct conf *conf, const struct conf_service *s, struct mistakes *m)
 {
-	const struct conf_port *p = find_port(conf, s->port), *has;
+	const struct conf_port *p = conf_find_port(conf, s->port), *has;
 	char text[64];
 
 	check_reflect(s, m);
@@ -298,9 +323,9 @@ check_service(const struct conf *conf, const struct conf_service *s, struct mist
 			s->name, text);
 	else if (p != NULL && has != p)
 		mistake(m, s->address_line,
-			"[service %s] address = %s: belongs to [port %s], not to [port %s]; leave "
+			"[service %s] address = %s: belongs to [%s %s], not to [%s %s]; leave "
 			"\"port\" out.",
-			s->name, text, has->name, p->name);
+			s->name, text, has->section, has->name, p->section, p->name);
 }
 
 /* Could one datagram be for both? */
@@ -313,8 +338,8 @@ overlap(const struct conf *conf, const struct conf_service *a, const struct conf
 		return false;
 	if (a->has_address && b->has_address)
 		return memcmp(&a->address, &b->address, sizeof(a->address)) == 0;
-	p = a->has_address ? conf_port_of(conf, &a->address) : find_port(conf, a->port);
-	q = b->has_address ? conf_port_of(conf, &b->address) : find_port(conf, b->port);
+	p = a->has_address ? conf_port_of(conf, &a->address) : conf_find_port(conf, a->port);
+	q = b->has_address ? conf_port_of(conf, &b->address) : conf_find_port(conf, b->port);
 	/* A port or address that is not there is a mistake of its own. */
 	if ((p == NULL && (a->has_address || a->port[0] != '\0')) ||
 		(q == NULL && (b->has_address || b->port[0] != '\0')))
@@ -394,6 +419,12 @@ conf_cross(struct conf *conf, struct mistakes *m)
 		for (uint16_t k = 0; k < i; k++)
 			check_ports(&conf->port[k], &conf->port[i], m);
 	}
+	for (uint16_t i = 0; i < conf->nvlans; i++) {
+		check_addresses(&conf->vlan[i], m);
+		for (uint16_t k = 0; k < conf->nports + i; k++)
+			check_networks(nth_port(conf, k), &conf->vlan[i], m);
+	}
+	conf_link_cross(conf, m);
 	check_services(conf, m);
 	conf_forward_cross(conf, m);
 	conf_mirror_cross(conf, m);
@@ -446,7 +477,11 @@ port_equal(const struct conf_port *a, const struct conf_port *b)
 	       conf_ring(a) == conf_ring(b) && lcores_equal(&a->lcores, &b->lcores) &&
 	       addrs_equal(a, b) && memcmp(&a->gateway, &b->gateway, sizeof(a->gateway)) == 0 &&
 	       memcmp(&a->gateway6, &b->gateway6, sizeof(a->gateway6)) == 0 && a->mtu == b->mtu &&
-	       a->vlan == b->vlan && a->promiscuous == b->promiscuous;
+	       a->vlan == b->vlan && a->promiscuous == b->promiscuous &&
+	       strcmp(a->section, b->section) == 0 && strcmp(a->on, b->on) == 0 &&
+	       strcmp(a->exception, b->exception) == 0 && strcmp(a->path, b->path) == 0 &&
+	       a->pairs == b->pairs && a->client == b->client && a->lend == b->lend &&
+	       a->frag == b->frag && memcmp(a->mac, b->mac, sizeof(a->mac)) == 0;
 }
 
 void
@@ -469,16 +504,19 @@ conf_restart_only(const struct conf *now, const struct conf *next, struct mistak
 		mistake(m, next->secondary_line, "[sluiced] secondary: %s", what);
 	if (!conf_metrics_equal(&now->metrics, &next->metrics))
 		mistake(m, next->metrics.listen_line, "[metrics] listen: %s", what);
-	for (uint16_t i = 0; i < next->nports; i++) {
-		const struct conf_port *p = &next->port[i], *q = find_port(now, p->name);
+	for (uint16_t i = 0; i < next->nports + next->nvlans; i++) {
+		const struct conf_port *p = nth_port(next, i), *q = conf_find_port(now, p->name);
 
 		if (q == NULL)
-			mistake(m, p->line, "[port %s]: is new, and %s", p->name, what);
+			mistake(m, p->line, "[%s %s]: is new, and %s", p->section, p->name,
+				what);
 		else if (!port_equal(q, p))
-			mistake(m, p->line, "[port %s]: differs, and %s", p->name, what);
+			mistake(m, p->line, "[%s %s]: differs, and %s", p->section, p->name,
+				what);
 	}
-	for (uint16_t i = 0; i < now->nports; i++)
-		if (find_port(next, now->port[i].name) == NULL)
-			mistake(m, 0, "[port %s]: is gone, and %s", now->port[i].name, what);
+	for (uint16_t i = 0; i < now->nports + now->nvlans; i++)
+		if (conf_find_port(next, nth_port(now, i)->name) == NULL)
+			mistake(m, 0, "[%s %s]: is gone, and %s", nth_port(now, i)->section,
+				nth_port(now, i)->name, what);
 	conf_bridge_restart_only(now, next, m);
 }

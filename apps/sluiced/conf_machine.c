@@ -2,11 +2,13 @@
  * Copyright (c) 2026 The Sluice developers
  */
 #include <ifaddrs.h>
+#include <linux/capability.h>
 #include <mntent.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <rte_cpuflags.h>
@@ -96,7 +98,7 @@ conf_idle_machine(const struct conf *conf, struct mistakes *m)
 
 /* Has the host's kernel the address? Then it answers in our place. */
 static bool
-kernel_has(const struct sl_addr *a)
+kernel_has(const struct sl_addr *a, const char *tap)
 {
 	struct ifaddrs *list, *i;
 	bool found = false;
@@ -107,7 +109,8 @@ kernel_has(const struct sl_addr *a)
 		const struct sockaddr_in *in = (const void *)i->ifa_addr;
 		const struct sockaddr_in6 *in6 = (const void *)i->ifa_addr;
 
-		if (i->ifa_addr == NULL)
+		/* It has it on the exception path's tap, if the daemon runs. */
+		if (i->ifa_addr == NULL || strcmp(i->ifa_name, tap) == 0)
 			continue;
 		if (sl_addr_is_v4(a) && in->sin_family == AF_INET)
 			found = in->sin_addr.s_addr == sl_addr_to_v4(a);
@@ -131,7 +134,7 @@ check_port(const struct conf_port *p, struct mistakes *m)
 		return;
 	}
 	for (uint16_t i = 0; i < p->naddrs; i++) {
-		if (!kernel_has(&p->addrs[i].addr))
+		if (!kernel_has(&p->addrs[i].addr, p->exception))
 			continue;
 		sl_addr_format(&p->addrs[i].addr, text, sizeof(text));
 		mistake(m, p->address_line,
@@ -139,6 +142,48 @@ check_port(const struct conf_port *p, struct mistakes *m)
 			"place; \"ip addr del\" takes it away, or choose another.",
 			p->name, text);
 	}
+}
+
+static bool
+may_administer(void)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
+
+	return syscall(SYS_capget, &head, data) == 0 &&
+	       (data[0].effective & CAP_TO_MASK(CAP_NET_ADMIN)) != 0;
+}
+
+static void
+check_exception(const struct conf_port *p, struct mistakes *m)
+{
+	if (p->exception[0] == '\0')
+		return;
+	if (access("/dev/net/tun", R_OK | W_OK) != 0)
+		mistake(m, p->exception_line,
+			"[%s %s] exception = %s: /dev/net/tun cannot be opened; \"modprobe tun\" makes "
+			"it, and this process must be allowed to.",
+			p->section, p->name, p->exception);
+	else if (!may_administer())
+		mistake(m, p->exception_line,
+			"[%s %s] exception = %s: needs the CAP_NET_ADMIN privilege: run as root, or once "
+			"\"setcap cap_net_admin,cap_net_raw+ep\" on this program.",
+			p->section, p->name, p->exception);
+}
+
+static void
+check_socket(const struct conf_port *p, struct mistakes *m)
+{
+	char folder[CONF_VALUE_LEN];
+
+	if (p->path[0] == '\0')
+		return;
+	snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(p->path, '/') - p->path), p->path);
+	if (folder[0] != '\0' && access(folder, W_OK | X_OK) != 0)
+		mistake(m, p->path_line,
+			"[%s %s] path = %s: no socket can be made in %s; make that folder, or choose "
+			"another.",
+			p->section, p->name, p->path, folder);
 }
 
 void
@@ -151,4 +196,10 @@ conf_machine(const struct conf *conf, struct mistakes *m)
 	conf_mirror_machine(conf, m);
 	for (uint16_t i = 0; i < conf->nports; i++)
 		check_port(&conf->port[i], m);
+	for (uint16_t i = 0; i < conf->nports; i++)
+		check_socket(&conf->port[i], m);
+	for (uint16_t i = 0; i < conf->nports; i++)
+		check_exception(&conf->port[i], m);
+	for (uint16_t i = 0; i < conf->nvlans; i++)
+		check_exception(&conf->vlan[i], m);
 }

@@ -14,19 +14,69 @@ port_of(struct conf_at *at)
 	return at->item;
 }
 
-void *
-conf_port_begin(struct conf_at *at, const char *name)
+static void *
+begin(struct conf_at *at, const char *section, const char *name)
 {
+	const struct conf_port *same = conf_find_port(at->conf, name);
 	struct conf *conf = at->conf;
 	struct conf_port *p;
 
-	if (conf->nports == CONF_PORTS_MAX) {
-		conf_too_many(at, CONF_PORTS_MAX, "ports");
+	if (same != NULL) {
+		mistake(at->m, at->line,
+			"[%s]: [%s %s] on line %u has this name already; choose another.",
+			at->section, same->section, same->name, same->line);
 		return NULL;
 	}
-	p = &conf->port[conf->nports++];
+	if (strcmp(section, "vlan") == 0) {
+		if (conf->nvlans == CONF_VLANS_MAX) {
+			conf_too_many(at, CONF_VLANS_MAX, "VLANs");
+			return NULL;
+		}
+		p = &conf->vlan[conf->nvlans++];
+	} else {
+		if (conf->nports == CONF_PORTS_MAX) {
+			conf_too_many(at, CONF_PORTS_MAX, "ports");
+			return NULL;
+		}
+		p = &conf->port[conf->nports++];
+	}
+	p->section = section;
+	p->vdev = true; /* what has no devargs of its own; a [port] says it */
 	p->line = at->line;
 	snprintf(p->name, sizeof(p->name), "%s", name);
+	return p;
+}
+
+void *
+conf_port_begin(struct conf_at *at, const char *name)
+{
+	return begin(at, "port", name);
+}
+
+void *
+conf_vlan_begin(struct conf_at *at, const char *name)
+{
+	return begin(at, "vlan", name);
+}
+
+/* The number tells devices of one driver apart, and is that of the port in the file. */
+void *
+conf_tapvu_begin(struct conf_at *at, const char *name)
+{
+	struct conf_port *p = begin(at, "tapvu", name);
+
+	if (p != NULL)
+		snprintf(p->device, sizeof(p->device), "net_tapvu%u", at->conf->nports + 99u);
+	return p;
+}
+
+void *
+conf_pktring_begin(struct conf_at *at, const char *name)
+{
+	struct conf_port *p = begin(at, "pktring", name);
+
+	if (p != NULL)
+		snprintf(p->device, sizeof(p->device), "net_pktring%u", at->conf->nports + 99u);
 	return p;
 }
 
@@ -205,6 +255,7 @@ take_vlan(struct conf_at *at)
 {
 	uint64_t n;
 
+	port_of(at)->vlan_line = at->line;
 	if (conf_number(at, 1, 4094, &n))
 		port_of(at)->vlan = (uint16_t)n;
 }
@@ -229,5 +280,47 @@ const struct conf_key conf_port_keys[] = {
 	{"mtu", NULL, take_mtu},
 	{"vlan", NULL, take_vlan},
 	{"promiscuous", NULL, take_promiscuous},
+	{"exception", NULL, conf_take_exception},
+	{NULL, NULL, NULL},
+};
+
+const struct conf_key conf_vlan_keys[] = {
+	{"port", "wan", conf_take_on},
+	{"vlan", "100", take_vlan},
+	{"address", "198.18.100.2/24", take_port_address},
+	{"gateway", NULL, take_gateway},
+	{"exception", NULL, conf_take_exception},
+	{NULL, NULL, NULL},
+};
+
+const struct conf_key conf_tapvu_keys[] = {
+	{"path", "/run/sluiced/guest.sock", conf_take_path},
+	{"address", NULL, take_port_address},
+	{"gateway", NULL, take_gateway},
+	{"mac", NULL, conf_take_mac},
+	{"client", NULL, conf_take_client},
+	{"pairs", NULL, conf_take_pairs},
+	{"frag", NULL, conf_take_frag},
+	{"lcores", NULL, take_port_lcores},
+	{"queues", NULL, take_queues},
+	{"mtu", NULL, take_mtu},
+	{"vlan", NULL, take_vlan},
+	{"promiscuous", NULL, take_promiscuous},
+	{"exception", NULL, conf_take_exception},
+	{NULL, NULL, NULL},
+};
+
+const struct conf_key conf_pktring_keys[] = {
+	{"path", "/run/sluiced/ring.sock", conf_take_path},
+	{"address", NULL, take_port_address},
+	{"gateway", NULL, take_gateway},
+	{"mac", NULL, conf_take_mac},
+	{"lend", NULL, conf_take_lend},
+	{"lcores", NULL, take_port_lcores},
+	{"queues", NULL, take_queues},
+	{"mtu", NULL, take_mtu},
+	{"vlan", NULL, take_vlan},
+	{"promiscuous", NULL, take_promiscuous},
+	{"exception", NULL, conf_take_exception},
 	{NULL, NULL, NULL},
 };

@@ -48,6 +48,10 @@ struct conf_section {
 extern const struct conf_section conf_sections[];
 
 void *conf_port_begin(struct conf_at *at, const char *name);
+void *conf_vlan_begin(struct conf_at *at, const char *name);
+void *conf_tapvu_begin(struct conf_at *at, const char *name);
+void *conf_pktring_begin(struct conf_at *at, const char *name);
+void *conf_route_begin(struct conf_at *at, const char *name);
 void *conf_service_begin(struct conf_at *at, const char *name);
 void *conf_metrics_begin(struct conf_at *at, const char *name);
 void *conf_backend_begin(struct conf_at *at, const char *name);
@@ -59,8 +63,28 @@ void conf_too_many(struct conf_at *at, unsigned int max, const char *what);
 /** Keys of each kind of section; the last one has no name. */
 extern const struct conf_key conf_sluiced_keys[];
 extern const struct conf_key conf_port_keys[];
+extern const struct conf_key conf_vlan_keys[];
+extern const struct conf_key conf_tapvu_keys[];
+extern const struct conf_key conf_pktring_keys[];
+extern const struct conf_key conf_route_keys[];
 extern const struct conf_key conf_service_keys[];
 extern const struct conf_key conf_metrics_keys[];
+
+/** Keys of ports, VLANs and frontends (conf_link.c). */
+void conf_take_exception(struct conf_at *at);
+void conf_take_on(struct conf_at *at);
+void conf_take_path(struct conf_at *at);
+void conf_take_mac(struct conf_at *at);
+void conf_take_client(struct conf_at *at);
+void conf_take_pairs(struct conf_at *at);
+void conf_take_frag(struct conf_at *at);
+void conf_take_lend(struct conf_at *at);
+
+/** Is an address in that network? */
+bool conf_on_link(const struct conf_cidr *c, const struct sl_addr *a);
+
+/** What VLANs, taps, sockets and routes contradict (conf_link_cross.c). conf_cross calls it. */
+void conf_link_cross(struct conf *conf, struct mistakes *m);
 extern const struct conf_key conf_backend_keys[];
 extern const struct conf_key conf_bridge_keys[];
 /** Those of a [service] section that only kind = forward has, by enum conf_forward_key; the example

@@ -146,6 +146,17 @@ struct worker_pair {
 	uint16_t target;       /**< of it, the worker's: 0 has the queue, others a ring */
 };
 
+struct exception;
+
+/** A queue of a tap that a worker reads. */
+struct worker_tap {
+	struct exception *e;
+	int fd;
+	uint32_t wait; /**< us between looks, as long as nothing comes */
+	uint64_t due;  /**< TSC of the next look */
+	struct rte_epoll_event event; /**< with interrupts: frames wake the worker */
+};
+
 struct worker {
 	struct daemon *d;
 	uint16_t index;
@@ -156,6 +167,9 @@ struct worker {
 	bool spread;			   /**< one of them is spread */
 	uint16_t tx_queue[CONF_PORTS_MAX]; /**< of each port, this worker's own */
 	uint64_t sleep_max_ns;		   /**< of its receive rings, the least */
+	uint16_t ntaps;
+	struct worker_tap tap[CONF_PORTS_MAX + CONF_VLANS_MAX];
+	uint8_t *tap_room; /**< what is read from a tap */
 	/* With interrupts (d->interrupts); constant after the start. */
 	int epoll_fd; /**< its receive queues, and wake_fd */
 	int wake_fd;
@@ -194,6 +208,9 @@ struct daemon {
 	struct sl_inet *inet;
 	struct sl_udp *udp;
 	uint16_t port_id[CONF_PORTS_MAX];
+	uint16_t vlan_handle[CONF_VLANS_MAX]; /**< the stack's, of [vlan] sections */
+	uint16_t nexceptions;
+	struct exception *exception[CONF_PORTS_MAX + CONF_VLANS_MAX];
 	struct bridge *bridge[CONF_BRIDGES_MAX]; /**< as in conf */
 	struct spread *spread[CONF_PORTS_MAX];	 /**< of ports that need one, else NULL */
 	uint16_t target_worker[CONF_PORTS_MAX][CONF_LCORES_MAX]; /**< of their targets */
@@ -326,6 +343,17 @@ void daemon_reload(struct daemon *d, struct reload_result *r);
 /** Open the services of the first configuration; false with mistakes told. */
 bool daemon_open_services(struct daemon *d, struct mistakes *m);
 
+/* ---- routes (routes.c) ---- */
+
+/** Add the routes of the first configuration; mistakes end the program. */
+void daemon_open_routes(struct daemon *d);
+/** Make the stack's routes those of the next configuration, or, with a mistake, leave them. Locked. */
+bool daemon_reload_routes(struct daemon *d, const struct conf *next, struct mistakes *m);
+/** Handle of a port or VLAN of that name. */
+uint16_t daemon_handle(const struct daemon *d, const char *name);
+/** Name of the port or VLAN that has a handle. */
+const char *daemon_handle_name(const struct daemon *d, uint16_t handle);
+
 /* ---- mirrors (mirror_daemon.c) ---- */
 
 struct audit_line;
@@ -383,7 +411,8 @@ struct audit_line {
 	uint64_t outcomes;
 	uint64_t held;
 };
-#define AUDIT_LINES_MAX (3 * CONF_PORTS_MAX + 2 * CONF_SERVICES_MAX + 2 * CONF_BRIDGES_MAX + 9)
+#define AUDIT_LINES_MAX                                                                            \
+	(5 * CONF_PORTS_MAX + 2 * CONF_VLANS_MAX + 2 * CONF_SERVICES_MAX + 2 * CONF_BRIDGES_MAX + 11)
 
 /**
  * Compare, as of one moment, what entered with what became of it.

@@ -321,6 +321,14 @@ worker_open(struct daemon *d, struct worker *w)
 				"receive interrupts; write backoff.",
 				d->path, d->conf.idle_line, d->conf.port[p->port_index].name);
 	}
+	/* Not edge-triggered: a turn may leave frames in a tap. */
+	for (uint16_t i = 0; i < w->ntaps && ret == 0; i++) {
+		struct worker_tap *t = &w->tap[i];
+
+		t->event.epdata.event = EPOLLIN;
+		t->event.epdata.data = &t->fd;
+		ret = rte_epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, t->fd, &t->event);
+	}
 	if (ret != 0)
 		app_fail("cannot wait for events.");
 }

@@ -16,6 +16,7 @@
 
 #include "../common/app.h"
 #include "daemon.h"
+#include "exception.h"
 #include "metrics.h"
 #include "notify.h"
 #include "session.h"
@@ -23,6 +24,8 @@
 /* Duplicate address detection takes a second; see that it has the chance to end. */
 #define READY_MS 5000
 #define READY_STEP_MS 20
+/* How soon the kernel hears of a link that went down. */
+#define LINK_MS 250
 /* Bridges forget about once a second. */
 #define AGE_MS 1000
 
@@ -78,14 +81,23 @@ read_options(int argc, char **argv, struct daemon *d, bool *check)
 static void
 say_port(const struct conf *conf, const struct conf_port *p)
 {
+	char devargs[2 * CONF_VALUE_LEN];
 	char text[64];
 
-	app_note("port %s: %s, %u receive and %u transmit queues, ring of %u", p->name, p->devargs,
-		p->queues, conf_tx_queues(conf, p), conf_ring(p));
+	if (p->on[0] != '\0') {
+		app_note("VLAN %s: %u of port %s", p->name, p->vlan, p->on);
+	} else {
+		conf_devargs(conf, p, devargs, sizeof(devargs));
+		app_note("port %s: %s, %u receive and %u transmit queues, ring of %u", p->name,
+			devargs, p->queues, conf_tx_queues(conf, p), conf_ring(p));
+	}
 	if (conf_spread(p))
 		app_note("port %s: one receive queue for %u lcores: lcore %u receives, and spreads "
 			 "flows over them in software",
 			p->name, p->lcores.n, p->lcores.cpu[0]);
+	if (p->exception[0] != '\0')
+		app_note("port %s: the kernel has it as %s for what no service claims", p->name,
+			p->exception);
 	for (uint16_t i = 0; i < p->naddrs; i++)
 		app_note("port %s: address %s/%u", p->name,
 			sl_addr_format(&p->addrs[i].addr, text, sizeof(text)), p->addrs[i].prefix);
@@ -106,6 +118,8 @@ say_plan(const struct conf *conf)
 		conf_idle_name(conf->idle), (int)geteuid());
 	for (uint16_t i = 0; i < conf->nports; i++)
 		say_port(conf, &conf->port[i]);
+	for (uint16_t i = 0; i < conf->nvlans; i++)
+		say_port(conf, &conf->vlan[i]);
 	for (uint16_t i = 0; i < conf->nbridges; i++)
 		app_note("bridge %s: %s; %u stations, %u behind a port, %u s", conf->bridge[i].name,
 			conf->bridge[i].names, conf->bridge[i].entries,
@@ -194,6 +208,8 @@ run(struct daemon *d, int fd)
 	/* Twice in the time, so that a late one is not too late. */
 	int ms = watchdog != 0 ? (int)RTE_MAX(RTE_MIN(watchdog / 2, 60000u), 1u) : -1;
 
+	if (d->nexceptions > 0 && (ms < 0 || ms > LINK_MS))
+		ms = LINK_MS;
 	if (d->conf.nbridges > 0)
 		ms = ms < 0 ? AGE_MS : RTE_MIN(ms, AGE_MS);
 
@@ -202,6 +218,7 @@ run(struct daemon *d, int fd)
 		int wait = balances && (ms < 0 || ms > DAEMON_TICK_MS) ? DAEMON_TICK_MS : ms;
 		int sig = next_signal(d, fd, wait);
 
+		exceptions_watch(d);
 		if (sig == SIGHUP)
 			reload(d);
 		else if (sig != 0)

@@ -358,8 +358,12 @@ daemon_reload(struct daemon *d, struct reload_result *r)
 	}
 	notify_reloading();
 	reload_read(d, d->path, &next, m);
-	if (mistakes_count(m) == 0 && draft_make(d, &next, &draft, m))
-		apply(d, &next, &draft, r);
+	if (mistakes_count(m) == 0 && draft_make(d, &next, &draft, m)) {
+		if (daemon_reload_routes(d, &next, m))
+			apply(d, &next, &draft, r);
+		else
+			draft_drop(d, &draft);
+	}
 	r->mistakes = (uint32_t)mistakes_count(m);
 	if (r->applied) {
 		d->reloads++;

@@ -327,6 +327,7 @@ services_turn(struct worker *w, const struct service_table *t)
 static uint16_t
 bindings(const struct daemon *d, const struct conf_service *c, struct sl_addr *addr)
 {
+	const struct conf_port *p;
 	uint16_t n = 0;
 
 	if (c->kind == CONF_FORWARD) /* it takes whole packets (sl_inet_claim.h) */
@@ -335,15 +336,11 @@ bindings(const struct daemon *d, const struct conf_service *c, struct sl_addr *a
 		addr[0] = c->address;
 		return 1;
 	}
-	for (uint16_t i = 0; i < d->conf.nports; i++) {
-		const struct conf_port *p = &d->conf.port[i];
-
-		if (strcmp(p->name, c->port) != 0)
-			continue;
-		for (; n < p->naddrs; n++)
-			addr[n] = p->addrs[n].addr;
+	p = conf_find_port(&d->conf, c->port);
+	for (; p != NULL && n < p->naddrs; n++)
+		addr[n] = p->addrs[n].addr;
+	if (p != NULL)
 		return n;
-	}
 	memset(&addr[0], 0, sizeof(addr[0]));
 	return 1;
 }

@@ -15,6 +15,7 @@
 #include <rte_dev.h>
 #include <rte_eal.h>
 #include <rte_ethdev.h>
+#include <rte_ether.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
 #include <rte_log.h>
@@ -22,6 +23,7 @@
 
 #include "../common/app.h"
 #include "daemon.h"
+#include "exception.h"
 #include "sl_errno.h"
 #include "secondary.h"
 #include "sleep.h"
@@ -134,29 +136,16 @@ eal_start(const struct daemon *d)
 	secondary_open(&d->conf);
 }
 
-/* net_tpacket makes as many rings as it is told to. */
-static void
-port_devargs(const struct conf *conf, const struct conf_port *p, char *text, size_t size)
-{
-	bool give =
-		strncmp(p->device, "net_tpacket", 11) == 0 && strstr(p->devargs, "qpairs=") == NULL;
-
-	if (give)
-		snprintf(text, size, "%s,qpairs=%u", p->devargs, conf_tx_queues(conf, p));
-	else
-		snprintf(text, size, "%s", p->devargs);
-}
-
 /* Find the driver, and let it make the port. */
 static void
 port_probe(struct daemon *d, uint16_t i)
 {
 	const struct conf_port *p = &d->conf.port[i];
-	char devargs[CONF_VALUE_LEN + 32];
+	char devargs[2 * CONF_VALUE_LEN];
 	struct app_kept_log log;
 	int ret = 0;
 
-	port_devargs(&d->conf, p, devargs, sizeof(devargs));
+	conf_devargs(&d->conf, p, devargs, sizeof(devargs));
 	app_log_keep(&log);
 	if (p->vdev)
 		ret = rte_dev_probe(devargs);
@@ -165,11 +154,32 @@ port_probe(struct daemon *d, uint16_t i)
 	if (ret != 0) {
 		fclose(log.stream);
 		/* The first one to complain knows most; the layers above it only pass it on. */
-		app_fail("%s:%u: [port %s] devargs = %s: there is no such port: %.*s", d->path,
-			p->devargs_line, p->name, devargs, (int)strcspn(log.text, "\n"), log.text);
+		app_fail("%s:%u: [%s %s] devargs = %s: there is no such port: %.*s", d->path,
+			p->devargs_line != 0 ? p->devargs_line : p->line, p->section, p->name,
+			devargs, (int)strcspn(log.text, "\n"), log.text);
 	}
 	app_log_release(&log);
 	free(log.text);
+}
+
+/* Of the port, or of a VLAN of it. */
+static bool
+has_exception(const struct conf *conf, const struct conf_port *p)
+{
+	bool has = p->exception[0] != '\0';
+
+	for (uint16_t i = 0; i < conf->nvlans; i++)
+		has |= strcmp(conf->vlan[i].on, p->name) == 0 && conf->vlan[i].exception[0] != '\0';
+	return has;
+}
+
+static int
+port_mac(uint16_t id, const struct conf_port *p)
+{
+	struct rte_ether_addr mac;
+
+	memcpy(mac.addr_bytes, p->mac, sizeof(mac.addr_bytes));
+	return rte_is_zero_ether_addr(&mac) ? 0 : rte_eth_dev_default_mac_addr_set(id, &mac);
 }
 
 static void
@@ -185,6 +195,7 @@ port_start(struct daemon *d, uint16_t i)
 		.promiscuous = p->promiscuous || p->bridge != 0,
 		.bridge = p->bridge != 0,
 		.interrupts = d->conf.idle == CONF_IDLE_INTERRUPT,
+		.tcp = has_exception(&d->conf, p),
 		.pool = d->pool,
 	};
 	struct sl_inet_port_conf inet = {
@@ -198,45 +209,69 @@ port_start(struct daemon *d, uint16_t i)
 
 	if (ret == 0 &&
 		(info.max_rx_queues < conf.rx_queues || info.max_tx_queues < conf.tx_queues))
-		app_fail("%s:%u: [port %s]: needs %u receive and %u transmit queues, and the "
+		app_fail("%s:%u: [%s %s]: needs %u receive and %u transmit queues, and the "
 			 "device has "
 			 "%u and %u; name fewer \"queues\" here (1 spreads "
 			 "flows over its lcores in software), or fewer \"lcores\" in [sluiced].",
-			d->path, p->line, p->name, conf.rx_queues, conf.tx_queues,
+			d->path, p->line, p->section, p->name, conf.rx_queues, conf.tx_queues,
 			info.max_rx_queues, info.max_tx_queues);
+	if (ret == 0)
+		ret = port_mac(d->port_id[i], p);
 	if (ret == 0)
 		ret = app_port_start(d->port_id[i], &conf);
 	if (ret == 0 && p->bridge == 0)
 		ret = sl_inet_port_add(d->inet, &inet);
 	if (ret != 0)
-		app_fail("%s:%u: [port %s]: does not start: %s.", d->path, p->line, p->name,
+		app_fail("%s:%u: [%s %s]: does not start: %s.", d->path, p->line, p->section, p->name,
+			sl_strerror(ret));
+}
+
+/* The port's VLANs, each a port of the stack. */
+static void
+vlan_start(struct daemon *d, uint16_t i)
+{
+	const struct conf_port *v = &d->conf.vlan[i], *on = conf_find_port(&d->conf, v->on);
+	struct sl_inet_port_conf conf = {
+		.port_id = daemon_handle(d, v->on),
+		.pool = d->pool,
+		.vlan = v->vlan,
+		.promiscuous = on->promiscuous,
+	};
+	int ret = sl_inet_port_add(d->inet, &conf);
+
+	if (ret == 0)
+		ret = sl_inet_port_find(d->inet, conf.port_id, 0, v->vlan, &d->vlan_handle[i]);
+	if (ret != 0)
+		app_fail("%s:%u: [vlan %s]: does not start: %s.", d->path, v->line, v->name,
 			sl_strerror(ret));
 }
 
 static void
-port_addresses(struct daemon *d, uint16_t i)
+port_addresses(struct daemon *d, const struct conf_port *p, uint16_t port_id, uint16_t handle)
 {
-	const struct conf_port *p = &d->conf.port[i];
 	const struct sl_addr *gateway[] = {&p->gateway, &p->gateway6};
 	char text[64];
 	int ret;
 
 	for (uint16_t k = 0; k < p->naddrs; k++) {
-		ret = sl_inet_addr_add(
-			d->inet, d->port_id[i], &p->addrs[k].addr, p->addrs[k].prefix);
+		ret = sl_inet_addr_add(d->inet, handle, &p->addrs[k].addr, p->addrs[k].prefix);
 		if (ret != 0)
-			app_fail("%s:%u: [port %s] address: %s: %s.", d->path, p->address_line,
-				p->name, sl_addr_format(&p->addrs[k].addr, text, sizeof(text)),
+			app_fail("%s:%u: [%s %s] address: %s: %s.", d->path, p->address_line,
+				p->section, p->name,
+				sl_addr_format(&p->addrs[k].addr, text, sizeof(text)),
 				sl_strerror(ret));
 	}
 	for (size_t k = 0; k < SL_COUNT_OF(gateway); k++) {
 		if (sl_addr_is_any(gateway[k]))
 			continue;
-		ret = sl_inet_gateway_set(d->inet, d->port_id[i], gateway[k]);
+		ret = sl_inet_gateway_set(d->inet, handle, gateway[k]);
 		if (ret != 0)
-			app_fail("%s:%u: [port %s] gateway: %s: %s.", d->path, p->line, p->name,
-				sl_addr_format(gateway[k], text, sizeof(text)), sl_strerror(ret));
+			app_fail("%s:%u: [%s %s] gateway: %s: %s.", d->path, p->line, p->section,
+				p->name, sl_addr_format(gateway[k], text, sizeof(text)),
+				sl_strerror(ret));
 	}
+	if (p->exception[0] != '\0')
+		exception_open(d, p, port_id, handle);
 }
 
 static uint32_t
@@ -329,14 +364,21 @@ daemon_start(struct daemon *d)
 		port_probe(d, i);
 		port_start(d, i);
 	}
+	for (uint16_t i = 0; i < d->conf.nvlans; i++)
+		vlan_start(d, i);
 	udp_conf.pool = d->pool;
 	ret = sl_udp_create(d->inet, &udp_conf, &d->udp);
 	if (ret != 0)
 		app_fail("no UDP layer: %s.", sl_strerror(ret));
 	for (uint16_t i = 0; i < d->conf.nports; i++)
-		port_addresses(d, i);
+		port_addresses(d, &d->conf.port[i], d->port_id[i], d->port_id[i]);
+	for (uint16_t i = 0; i < d->conf.nvlans; i++)
+		port_addresses(d, &d->conf.vlan[i], daemon_handle(d, d->conf.vlan[i].on),
+			d->vlan_handle[i]);
+	daemon_open_routes(d);
 	bridges_open(d);
 	deal(d);
+	exceptions_deal(d);
 	spreads_open(d);
 	idle_open(d);
 	workers_launch(d);
@@ -345,10 +387,12 @@ daemon_start(struct daemon *d)
 int
 daemon_addresses_ready(const struct daemon *d)
 {
+	const struct conf *conf = &d->conf;
 	char text[64];
 
-	for (uint16_t i = 0; i < d->conf.nports; i++) {
-		const struct conf_port *p = &d->conf.port[i];
+	for (uint16_t i = 0; i < conf->nports + conf->nvlans; i++) {
+		const struct conf_port *p =
+			i < conf->nports ? &conf->port[i] : &conf->vlan[i - conf->nports];
 
 		for (uint16_t k = 0; k < p->naddrs; k++) {
 			const struct sl_addr *a = &p->addrs[k].addr;
@@ -357,10 +401,9 @@ daemon_addresses_ready(const struct daemon *d)
 				continue;
 			if (!sl_inet_addr_is_duplicate(d->inet, a))
 				return 0;
-			app_note("%s:%u: [port %s] address: %s is in use by another host on the "
-				 "link; "
-				 "choose another.",
-				d->path, p->address_line, p->name,
+			app_note("%s:%u: [%s %s] address: %s is in use by another host on the "
+				 "link; choose another.",
+				d->path, p->address_line, p->section, p->name,
 				sl_addr_format(a, text, sizeof(text)));
 			return -1;
 		}
@@ -388,6 +431,7 @@ daemon_end(struct daemon *d)
 	free(t);
 	sl_udp_destroy(d->udp);
 	sl_inet_destroy(d->inet);
+	exceptions_close(d);
 	bridges_close(d);
 	spreads_close(d);
 	for (uint16_t i = 0; i < d->conf.nports; i++) {

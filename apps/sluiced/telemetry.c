@@ -489,6 +489,7 @@ outcomes_dict(const struct daemon *d, bool drops, struct rte_tel_data *t)
 			missed += s.imissed;
 	telemetry_u64(t, "spread_full", spreads_full(d));
 	telemetry_u64(t, "port_missed", missed);
+	exception_drops(d, t);
 }
 
 static int
@@ -591,7 +592,8 @@ telemetry_open(struct daemon *d)
 	};
 
 	the_daemon = d;
-	return telemetry_add(endpoints, SL_COUNT_OF(endpoints)) && backends_telemetry_open() &&
+	return telemetry_add(endpoints, SL_COUNT_OF(endpoints)) && routes_telemetry_open() &&
+	       exception_telemetry_open() && backends_telemetry_open() &&
 	       bridge_telemetry_open() && diff_telemetry_open() && explain_telemetry_open() &&
 	       session_telemetry_open() && occupancy_telemetry_open();
 }

@@ -48,5 +48,10 @@ void telemetry_u64(struct rte_tel_data *t, const char *name, uint64_t n);
 
 /** Register the endpoint of occupancy_telemetry.c. Caller: main thread, once. */
 bool occupancy_telemetry_open(void);
+/** Endpoints of modules, each in its file: NAME_telemetry.c. */
+bool routes_telemetry_open(void);
+bool exception_telemetry_open(void);
+/** What exception paths lost, into an object. */
+void exception_drops(const struct daemon *d, struct rte_tel_data *t);
 
 #endif

@@ -11,6 +11,7 @@
 #include <rte_pause.h>
 
 #include "daemon.h"
+#include "exception.h"
 
 uint64_t
 daemon_now_ms(void)
@@ -80,6 +81,8 @@ turn(struct worker *w)
 	table = sl_load_acquire(&d->table); /* pairs with publish() */
 	if (work != 0)
 		idle_wake_readers(w, table);
+	if (w->ntaps > 0)
+		work += exceptions_turn(w);
 	served = services_turn(w, table);
 	sl_counter_add(&w->served, served);
 	for (uint16_t p = 0; p < d->conf.nports; p++)

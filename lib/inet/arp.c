@@ -134,6 +134,7 @@ inet_arp_input(struct inet_rx *rx, struct inet_pkt *p)
 	for_us = inet_port_is_local(rx->port, &target);
 	learn(rx, &arp, for_us, p->l2_group);
 	/* A switch may send our own announcement back: no answer to that. */
+	p->answered = for_us && arp.op == ARP_REQUEST;
 	own = memcmp(arp.sender_mac, rx->port->mac.addr_bytes, RTE_ETHER_ADDR_LEN) == 0;
 	if (for_us && arp.op == ARP_REQUEST && !own) {
 		reply = (struct arp){.op = ARP_REPLY,

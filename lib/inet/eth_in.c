@@ -9,6 +9,7 @@
 #include "claim.h"
 #include "inet_priv.h"
 #include "ip_fast.h"
+#include "punt.h"
 
 #define RX_VLAN_ANY (RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ_STRIPPED)
 
@@ -149,6 +150,7 @@ input_general(struct inet_rx *rx, struct rte_mbuf *m)
 	uint8_t *head = rx->head[rx->dgrams];
 	struct inet_pkt p = {.m = m, .head = head};
 	enum sl_outcome outcome;
+	unsigned int result;
 	uint16_t type;
 
 	/* Bounds come from the segments themselves, not from a sum that a driver may have got
@@ -167,14 +169,18 @@ input_general(struct inet_rx *rx, struct rte_mbuf *m)
 		return SL_RX_ETH_OTHERHOST;
 	switch (type) {
 	case RTE_ETHER_TYPE_IPV4:
-		return inet_ip4_input(rx, &p);
+		result = inet_ip4_input(rx, &p);
+		break;
 	case RTE_ETHER_TYPE_IPV6:
-		return inet_ip6_input(rx, &p);
+		result = inet_ip6_input(rx, &p);
+		break;
 	case RTE_ETHER_TYPE_ARP:
-		return inet_arp_input(rx, &p);
+		result = inet_arp_input(rx, &p);
+		break;
 	default:
-		return SL_RX_ETH_TYPE;
+		result = SL_RX_ETH_TYPE;
 	}
+	return inet_punt_result(rx, &p, result);
 }
 
 /* Kept apart from the loop so that the common case stays small. */

@@ -92,6 +92,7 @@ struct inet_port {
 	uint64_t tick_ns
 		SL_CACHE_ALIGNED; /* (a) relaxed, written under the lock: next timer turn */
 	uint32_t cursor;	  /* (l) neighbour that the next timer turn starts at */
+	struct inet_punt *punt; /* (a) IN1; NULL: nobody takes what is not claimed */
 	uint8_t guard[SL_CACHE_GUARD];
 };
 
@@ -136,6 +137,7 @@ struct inet_worker {
 };
 
 struct inet_neigh_table;
+struct inet_punt;
 struct inet_claim_rx;
 struct inet_claim_worker;
 struct inet_reasm;
@@ -224,6 +226,7 @@ struct inet_pkt {
 	bool l2_group;	  /* sent to a group MAC address */
 	bool dst_group;	  /* destination is a group or broadcast address */
 	bool whole;	  /* made of fragments */
+	bool answered;	  /* a question about an address of ours: not for others to answer */
 	uint8_t ttl;
 	uint8_t tos;
 	struct sl_addr src;
@@ -394,6 +397,9 @@ void inet_fragments_output(struct inet_rx *rx, const struct rte_mbuf *m,
 /** Put the link header in front and queue for transmit. type in host order. */
 void inet_eth_output(struct inet_worker *w, struct inet_port *port, struct inet_wport *wport,
 	struct rte_mbuf *m, const uint8_t *mac, uint16_t type);
+/** Queue a whole frame for transmit. */
+void inet_enqueue(struct inet_worker *w, const struct inet_port *port, struct inet_wport *wport,
+	struct rte_mbuf *m);
 /** Length of the longest of the port's prefixes that covers dst; -1 for none. */
 int inet_on_link(const struct inet_port *port, const struct sl_addr *dst);
 /** Port and next hop for dst. src narrows it down for link-local and group destinations. */

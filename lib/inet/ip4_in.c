@@ -8,6 +8,7 @@
 #include "claim.h"
 #include "icmp.h"
 #include "inet_priv.h"
+#include "punt.h"
 #include "reasm.h"
 
 #define IP4_HDR 20u
@@ -189,7 +190,8 @@ inet_ip4_input(struct inet_rx *rx, struct inet_pkt *p)
 	case IPPROTO_ICMP:
 		return inet_icmp4_input(rx, p);
 	default:
-		inet_icmp_error(rx, p, ICMP4_UNREACH, ICMP4_UNREACH_PROTO, 0);
+		if (!inet_punts(rx))
+			inet_icmp_error(rx, p, ICMP4_UNREACH, ICMP4_UNREACH_PROTO, 0);
 		return SL_RX_IP_PROTO;
 	}
 }

@@ -7,6 +7,7 @@
 #include "claim.h"
 #include "icmp.h"
 #include "inet_priv.h"
+#include "punt.h"
 #include "reasm.h"
 
 #define IP6_HDR 40u
@@ -231,7 +232,8 @@ input_next(struct inet_rx *rx, struct inet_pkt *p, uint8_t next)
 	case NO_NEXT_HEADER:
 		return SL_RX_IP_PROTO;
 	default:
-		inet_icmp_error(rx, p, ICMP6_PARAM, ICMP6_PARAM_NEXT, p->next_at);
+		if (!inet_punts(rx))
+			inet_icmp_error(rx, p, ICMP6_PARAM, ICMP6_PARAM_NEXT, p->next_at);
 		return SL_RX_IP_PROTO;
 	}
 }

@@ -156,7 +156,7 @@ answer(struct inet_rx *rx, const struct inet_pkt *p, const struct sl_addr *targe
 }
 
 static enum sl_outcome
-solicitation(struct inet_rx *rx, const struct inet_pkt *p, const uint8_t *icmp, uint32_t len)
+solicitation(struct inet_rx *rx, struct inet_pkt *p, const uint8_t *icmp, uint32_t len)
 {
 	bool probe = sl_addr_is_any(&p->src);
 	struct sl_addr target, group;
@@ -172,6 +172,7 @@ solicitation(struct inet_rx *rx, const struct inet_pkt *p, const uint8_t *icmp, 
 	a = inet_port_addr(rx->port, &target);
 	if (a == NULL)
 		return SL_RX_ND;
+	p->answered = true;
 	if (sl_load_relaxed(&a->state) != INET_ADDR_READY) {
 		/* Another host wants it too; its own multicast must not come back as that host. */
 		if (probe && memcmp(p->head + RTE_ETHER_ADDR_LEN, rx->port->mac.addr_bytes,

@@ -93,6 +93,13 @@ enqueue(struct inet_worker *w, const struct inet_port *port, struct inet_wport *
 }
 
 void
+inet_enqueue(struct inet_worker *w, const struct inet_port *port, struct inet_wport *wport,
+	struct rte_mbuf *m)
+{
+	enqueue(w, port, wport, m);
+}
+
+void
 inet_eth_output(struct inet_worker *w, struct inet_port *port, struct inet_wport *wport,
 	struct rte_mbuf *m, const uint8_t *mac, uint16_t type)
 {

@@ -167,6 +167,7 @@ inet_port_free(struct inet_port *port, uint16_t workers)
 {
 	for (uint16_t i = 0; i < workers && port->workers != NULL; i++)
 		rte_pktmbuf_free_bulk(port->workers[i].tx, port->workers[i].tx_count);
+	free(port->punt);
 	free(port->workers);
 	free(port);
 }

@@ -17,6 +17,7 @@
 #include "cksum.h"
 #include "claim.h"
 #include "icmp.h"
+#include "punt.h"
 #include "reasm.h"
 #include "sl_errno.h"
 #include "sl_udpq_mbuf.h"
@@ -492,16 +493,15 @@ deliver(struct inet_rx *rx, const struct reasm *e, struct rte_mbuf *m)
 		.whole = true};
 	bool v4 = inet_is_v4(&e->key.dst);
 	unsigned int result;
-	uint16_t sum;
-	uint8_t *ip;
 
 	if (v4) {
-		ip = rte_pktmbuf_mtod_offset(m, uint8_t *, e->l2_len);
-		sum = (uint16_t)~inet_fold(inet_sum(ip, e->l3_len)); /* the field is 0 */
+		uint8_t *ip = rte_pktmbuf_mtod_offset(m, uint8_t *, e->l2_len);
+		uint16_t sum = (uint16_t)~inet_fold(inet_sum(ip, e->l3_len)); /* the field is 0 */
+
 		memcpy(ip + 10, &sum, sizeof(sum));
 	}
 	p.head_len = (uint16_t)inet_mbuf_read(m, 0, head, INET_HEAD);
-	result = v4 ? inet_ip4_input(rx, &p) : inet_ip6_input(rx, &p);
+	result = inet_punt_result(rx, &p, (v4 ? inet_ip4_input : inet_ip6_input)(rx, &p));
 	if ((result & INET_KEPT) == 0)
 		rx->free[rx->frees++] = m;
 	return result | INET_KEPT;

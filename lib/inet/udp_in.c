@@ -6,7 +6,7 @@
 
 #include "cksum.h"
 #include "icmp.h"
-#include "inet_priv.h"
+#include "punt.h"
 #include "sl_udpq_mbuf.h"
 
 #define UDP_LEN 8u
@@ -104,6 +104,8 @@ settle(struct inet_rx *rx, uint16_t n)
 			queued++;
 			continue;
 		}
+		if (rx->outcome[i] == SL_RX_UDP_NO_SOCKET)
+			rx->outcome[i] = (uint8_t)inet_punt_datagram(rx, i);
 		if (rx->outcome[i] == SL_RX_UDP_NO_SOCKET)
 			inet_icmp_port_unreachable(rx, i);
 		rx->counts[rx->outcome[i]]++;

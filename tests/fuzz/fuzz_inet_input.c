@@ -10,6 +10,7 @@
  * of the input ends the last one) and its bytes. All frames form one burst.
  */
 #include "fuzz_frames.h"
+#include "sl_inet_punt.h"
 
 /* First byte: the port. Second: see fuzz_frames.h. */
 enum {
@@ -19,6 +20,7 @@ enum {
 	F_ANY_DST = 8,
 	F_NO_SOCKET = 16,
 	F_ASKING = 32, /* we are waiting for two neighbours */
+	F_PUNT = 64,   /* the port has a taker, which copies */
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -54,6 +56,32 @@ check_in(void)
 }
 
 static void
+copy_frame(void *arg, uint16_t worker, const struct sl_inet_frame *f)
+{
+	static uint8_t copy[70000];
+	uint32_t off = f->off, left = f->len;
+
+	(void)arg, (void)worker;
+	REQUIRE(f->l2_len >= 14 && f->head_len >= f->l2_len && f->head_len + f->len <= sizeof(copy));
+	memcpy(copy, f->head, f->head_len);
+	for (const struct rte_mbuf *m = f->m; left > 0; m = m->next) {
+		uint32_t skip = RTE_MIN(off, (uint32_t)m->data_len);
+		uint32_t part = RTE_MIN(left, m->data_len - skip);
+
+		memcpy(copy + f->head_len, rte_pktmbuf_mtod_offset(m, char *, skip), part);
+		off -= skip;
+		left -= part;
+	}
+}
+
+static bool
+take_frame(void *arg, uint16_t worker, const struct sl_inet_frame *f)
+{
+	copy_frame(arg, worker, f);
+	return f->len % 2 == 0;
+}
+
+static void
 ask_neighbours(void)
 {
 	static const char *const peers[] = {"198.18.0.1", "2001:db8::1"};
@@ -70,6 +98,7 @@ ask_neighbours(void)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static const struct sl_inet_punt_ops taker = {.take = take_frame, .show = copy_frame};
 	struct rte_mbuf *pkts[SL_INET_BURST];
 	struct sl_inet_port_conf conf = {0};
 	uint8_t flags, memory;
@@ -90,6 +119,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	t_open(&conf);
 	if ((flags & F_ASKING) != 0)
 		ask_neighbours();
+	if ((flags & F_PUNT) != 0)
+		REQUIRE(sl_inet_punt_set(t_inet, t_port, &taker, NULL) == 0);
 	t_udp_answer = (flags & F_NO_SOCKET) != 0 ? SL_RX_UDP_NO_SOCKET : SL_RX_UDP_QUEUED;
 	n = make_burst(data + 2, size - 2, memory, pkts);
 	sl_inet_input_burst(t_inet, 0, t_port, pkts, n);

@@ -7,7 +7,8 @@
 /* Configuration files with a mistake, one a rule, and all that is said about each. G, P and S are a
  * [sluiced], a [port] and a [service] section without mistakes, of 2, 3 and 3 lines. */
 #define SECTIONS                                                                                   \
-	"[sluiced], [metrics], [port NAME], [service NAME], [backend NAME] and [bridge NAME]"
+	"[sluiced], [metrics], [port NAME], [vlan NAME], [tapvu NAME], [pktring NAME], [route NAME], "  \
+	"[service NAME], [backend NAME] and [bridge NAME]"
 #define G "[sluiced]\nlcores = 1\n"
 #define P "[port wan]\ndevargs = net_tpacket0,iface=v1\naddress = 198.18.0.2/24\n"
 #define S "[service echo]\nkind = echo\nudp-port = 7\n"
@@ -113,7 +114,7 @@ static const struct bad_file {
 	{"unknown key of a port",
 		G P "ip = 198.18.0.3\n",
 		"t.conf:6: [port wan] ip: no such key here; there are devargs, address, "
-		"gateway, lcores, queues, ring, mtu, vlan and promiscuous.\n"},
+		"gateway, lcores, queues, ring, mtu, vlan, promiscuous and exception.\n"},
 	{"unknown key of a service",
 		G P S "backend = 198.18.0.9\n",
 		"t.conf:9: [service echo] backend: no such key here; there are kind, udp-port, "

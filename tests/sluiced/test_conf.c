@@ -11,7 +11,7 @@
 #include <rte_log.h>
 #include <rte_mbuf.h>
 
-#include "bad_files.h"
+#include "bad_links.h"
 #include "conf.h"
 #include "lines.h"
 #include "sl_test.h"
@@ -55,6 +55,47 @@ bad_files_are_told(void)
 		check_said(b->name, b->said);
 	}
 	CHECK(SL_COUNT_OF(bad_files) >= 100);
+}
+
+static void
+bad_links_are_told(void)
+{
+	for (size_t i = 0; i < SL_COUNT_OF(bad_links); i++) {
+		const struct bad_file *b = &bad_links[i];
+
+		CHECK(read_text(b->text, strlen(b->text), &conf) > 0);
+		check_said(b->name, b->said);
+	}
+}
+
+/* VLANs, routes, and ports of our drivers; a route finds its port, and a device its arguments. */
+static void
+links_are_read(void)
+{
+	static const char text[] = G P "exception = k0\n" V "exception = lab0\n" T
+				       "client = yes\npairs = 4\nfrag = lcore\n" R
+				       "[route a]\nprefix = 0.0.0.0/0\nvia = 198.18.7.1\nmetric = 7\n"
+				       "[route b]\nprefix = 2001:db8:9::/48\nvia = fe80::1\nport = wan\n"
+				       "[route c]\nprefix = 198.51.100.0/24\nport = ring\n";
+	char devargs[512];
+
+	CHECK_EQ(read_text(text, strlen(text), &conf), 0);
+	if (said[0] != '\0')
+		fprintf(stderr, "%s", said);
+	CHECK_EQ(conf.nports, 3);
+	CHECK_EQ(conf.nvlans, 1);
+	CHECK_EQ(conf.nroutes, 3);
+	CHECK(strcmp(conf.port[0].exception, "k0") == 0);
+	CHECK(strcmp(conf.vlan[0].exception, "lab0") == 0 && conf.vlan[0].vlan == 7);
+	CHECK(strcmp(conf.route[0].port, "lab") == 0 && conf.route[0].metric == 7);
+	CHECK(strcmp(conf.route[1].port, "wan") == 0 && conf.route[1].metric == 100);
+	CHECK(strcmp(conf.route[2].port, "ring") == 0 && sl_addr_is_any(&conf.route[2].via));
+	conf_devargs(&conf, &conf.port[1], devargs, sizeof(devargs));
+	CHECK(strcmp(devargs, "net_tapvu101,path=/run/vm,queues=4,taps=1,client=1,frag=lcore") == 0);
+	conf_devargs(&conf, &conf.port[2], devargs, sizeof(devargs));
+	CHECK(strcmp(devargs, "net_pktring102,path=/run/ring,queues=1,copy=1") == 0);
+	CHECK(conf_find_port(&conf, "lab") == &conf.vlan[0]);
+	CHECK(conf_find_port(&conf, "none") == NULL);
 }
 
 /* A text of n pieces, each written by its number. */
@@ -400,6 +441,8 @@ main(int argc, char **argv)
 		return 2;
 	sample = argv[1];
 	SL_TEST_RUN(bad_files_are_told);
+	SL_TEST_RUN(bad_links_are_told);
+	SL_TEST_RUN(links_are_read);
 	SL_TEST_RUN(limits_are_told);
 	SL_TEST_RUN(long_words_are_told);
 	SL_TEST_RUN(more_than_can_be_kept);

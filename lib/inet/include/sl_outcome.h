@@ -31,6 +31,7 @@ enum sl_outcome {
 	SL_RX_ICMP_IGNORED,  /**< well-formed ICMP of a kind that needs no action */
 	SL_RX_IP_FRAG_MERGED, /**< a fragment, now part of a datagram: see above */
 	SL_RX_IP_FRAG_DUPLICATE, /**< a fragment of the same place and length as one that is held */
+	SL_RX_PUNTED,        /**< claimed by nobody here, taken by the port's taker (sl_inet_punt.h) */
 	SL_RX_CLAIMED, /**< taken whole by who has claimed it (sl_inet_claim.h) */
 	/* receive: Ethernet */
 	SL_RX_ETH_SHORT,     /**< frame shorter than its link header */
@@ -62,6 +63,7 @@ enum sl_outcome {
 	SL_RX_UDP_NO_SOCKET, /**< no socket for the destination port */
 	SL_RX_UDP_RCVBUF,    /**< socket's receive buffer is full */
 	SL_RX_UDP_SLOTS,     /**< socket's intake has no free slot */
+	SL_RX_PUNT_FAILED,   /**< claimed by nobody here, and the port's taker did not take it */
 	/* transmit */
 	SL_TX_SENT,          /**< taken by the port */
 	SL_TX_NO_ROUTE,      /**< no port or gateway for the destination */

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Sluice developers
+ */
+
+/* What the daemon knows of the network: neighbours, routes, and the kernel beside it. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "ctl.h"
+
+/* An array of what an endpoint says in pages. */
+static json_t *
+collect_pages(int fd, const char *endpoint)
+{
+	json_t *rows = json_array(), *page, *one;
+	json_int_t next = 0;
+	const char *key;
+
+	do {
+		json_int_t before = next;
+		char param[32];
+
+		snprintf(param, sizeof(param), "%" PRId64, (int64_t)next);
+		page = ctl_ask(fd, endpoint, param);
+		if (!json_is_integer(json_object_get(page, "next")))
+			ctl_fail("bad_answer", "%s is answered by something else than a page.",
+				endpoint);
+		next = json_integer_value(json_object_get(page, "next"));
+		if (next != 0 && next <= before)
+			ctl_fail("bad_answer", "%s has pages that do not go on.", endpoint);
+		json_object_foreach(page, key, one)
+		{
+			if (json_is_object(one))
+				json_array_append(rows, one);
+		}
+		json_decref(page);
+	} while (next != 0);
+	return rows;
+}
+
+static int
+print_pages(int fd, const char *endpoint, const struct ctl_column *columns)
+{
+	json_t *rows = collect_pages(fd, endpoint);
+
+	if (ctl_json)
+		ctl_print(rows);
+	else
+		ctl_table(rows, columns);
+	json_decref(rows);
+	return 0;
+}
+
+static int
+do_neigh(int fd, int argc, char **argv)
+{
+	static const struct ctl_column columns[] = {{"ADDRESS", "address", false},
+		{"PORT", "port", false}, {"MAC", "mac", false}, {"STATE", "state", false},
+		{"AGE-MS", "age_ms", true}, {"IDLE-MS", "idle_ms", true},
+		{"WAITING", "waiting", true}, {NULL, NULL, false}};
+
+	(void)argc;
+	(void)argv;
+	return print_pages(fd, "/sluice/neigh", columns);
+}
+
+static int
+do_routes(int fd, int argc, char **argv)
+{
+	static const struct ctl_column columns[] = {{"PREFIX", "prefix", false},
+		{"VIA", "via", false}, {"PORT", "port", false}, {"METRIC", "metric", true},
+		{"KIND", "kind", false}, {"STATE", "state", false}, {NULL, NULL, false}};
+
+	(void)argc;
+	(void)argv;
+	return print_pages(fd, "/sluice/routes", columns);
+}
+
+static int
+do_exceptions(int fd, int argc, char **argv)
+{
+	static const struct ctl_column columns[] = {{"PORT", "name", false},
+		{"INTERFACE", "interface", false}, {"CARRIER", "carrier", false},
+		{"TAKEN", "taken", true}, {"DOWN", "down", true}, {"REFUSED", "refused", true},
+		{"SHOWN", "shown", true}, {"READ", "read", true}, {"SENT", "sent", true},
+		{"BAD", "bad", true}, {"NO-MBUF", "no_mbuf", true}, {"PACKETS", "packets", true},
+		{NULL, NULL, false}};
+
+	(void)argc;
+	(void)argv;
+	return ctl_print_list(fd, "/sluice/exceptions", "/sluice/exception", columns);
+}
+
+const struct ctl_command ctl_net_commands[] = {
+	{"neigh", "", "neighbours: MAC address, state, age", do_neigh},
+	{"routes", "", "routes of the stack, and which are in use", do_routes},
+	{"exceptions", "", "taps: what the kernel took and sent", do_exceptions},
+	{NULL, NULL, NULL, NULL},
+};

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Sluice developers
+ */
+
+/* Routes and neighbours. There may be more than one answer holds, so they come in pages: the
+ * parameter is the number of the first wanted, and "next" that of the page behind, 0 at the end.
+ * What changes between two pages may be missed, or come twice. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_ether.h>
+
+#include "sl_inet_table.h"
+#include "telemetry.h"
+
+#define PAGE 32u
+
+struct page {
+	const struct daemon *d;
+	struct rte_tel_data *t;
+	uint64_t first;
+	uint64_t at; /* number of the one that is visited next */
+};
+
+/* The next one is visited: an object for it, or NULL if it is on another page. */
+static struct rte_tel_data *
+entry(struct page *p)
+{
+	uint64_t i = p->at++;
+	struct rte_tel_data *one;
+
+	if (i < p->first || i - p->first >= PAGE)
+		return NULL;
+	one = rte_tel_data_alloc();
+	if (one != NULL)
+		rte_tel_data_start_dict(one);
+	return one;
+}
+
+static void
+entry_add(struct page *p, struct rte_tel_data *one)
+{
+	char key[24];
+
+	snprintf(key, sizeof(key), "entry_%02u", (unsigned int)(p->at - 1 - p->first));
+	rte_tel_data_add_dict_container(p->t, key, one, 0);
+}
+
+static bool
+page_begin(struct page *p, const char *param, struct rte_tel_data *t)
+{
+	char *end = NULL;
+
+	*p = (struct page){.t = t};
+	if (param != NULL)
+		p->first = strtoull(param, &end, 10);
+	rte_tel_data_start_dict(t);
+	return param == NULL || (end != param && *end == '\0');
+}
+
+static void
+page_end(struct page *p)
+{
+	telemetry_u64(p->t, "next", p->at > p->first + PAGE ? p->first + PAGE : 0);
+	telemetry_u64(p->t, "total", p->at);
+}
+
+static void
+on_route(void *arg, const struct sl_inet_route_info *r)
+{
+	static const char *const kinds[] = {[SL_INET_ROUTE_CONNECTED] = "connected",
+		[SL_INET_ROUTE_STATIC] = "static",
+		[SL_INET_ROUTE_GATEWAY] = "gateway"};
+	struct rte_tel_data *one = entry(arg);
+	struct page *p = arg;
+	char text[64];
+	size_t len;
+
+	if (one == NULL)
+		return;
+	len = strlen(sl_addr_format(&r->route.dst, text, sizeof(text)));
+	snprintf(text + len, sizeof(text) - len, "/%u", r->route.prefix);
+	telemetry_text(one, "prefix", text);
+	telemetry_text(one, "via",
+		sl_addr_is_any(&r->route.via) ? "link"
+					      : sl_addr_format(&r->route.via, text, sizeof(text)));
+	telemetry_text(one, "port", daemon_handle_name(p->d, r->route.port));
+	telemetry_u64(one, "metric", r->route.metric);
+	telemetry_text(one, "kind", kinds[r->kind]);
+	telemetry_text(one, "state", !r->usable ? "unusable" : r->best ? "best" : "spare");
+	entry_add(p, one);
+}
+
+static void
+on_neigh(void *arg, const struct sl_inet_neigh_info *n)
+{
+	static const char *const states[] = {[SL_INET_NEIGH_INCOMPLETE] = "incomplete",
+		[SL_INET_NEIGH_REACHABLE] = "reachable",
+		[SL_INET_NEIGH_STALE] = "stale",
+		[SL_INET_NEIGH_PROBE] = "probe"};
+	struct rte_tel_data *one = entry(arg);
+	struct rte_ether_addr mac;
+	struct page *p = arg;
+	char text[64];
+
+	if (one == NULL)
+		return;
+	telemetry_text(one, "address", sl_addr_format(&n->addr, text, sizeof(text)));
+	memcpy(mac.addr_bytes, n->mac, sizeof(mac.addr_bytes));
+	rte_ether_format_addr(text, sizeof(text), &mac);
+	telemetry_text(one, "mac", n->state == SL_INET_NEIGH_INCOMPLETE ? "" : text);
+	telemetry_text(one, "port", daemon_handle_name(p->d, n->port));
+	telemetry_text(one, "state", states[n->state]);
+	telemetry_u64(one, "waiting", n->waiting);
+	telemetry_u64(one, "age_ms", n->age_ns / 1000000);
+	telemetry_u64(one, "idle_ms", n->idle_ns / 1000000);
+	entry_add(p, one);
+}
+
+static int
+on_routes(const char *cmd, const char *param, struct rte_tel_data *t)
+{
+	struct daemon *d = telemetry_enter();
+	struct page p;
+	bool good;
+
+	(void)cmd;
+	if (d == NULL)
+		return -EAGAIN;
+	good = page_begin(&p, param, t);
+	p.d = d;
+	sl_inet_route_foreach(d->inet, on_route, &p);
+	telemetry_leave(d);
+	page_end(&p);
+	return good ? 0 : -EINVAL;
+}
+
+static int
+on_neighs(const char *cmd, const char *param, struct rte_tel_data *t)
+{
+	struct daemon *d = telemetry_enter();
+	struct page p;
+	bool good;
+
+	(void)cmd;
+	if (d == NULL)
+		return -EAGAIN;
+	good = page_begin(&p, param, t);
+	p.d = d;
+	sl_inet_neigh_foreach(d->inet, on_neigh, &p);
+	telemetry_leave(d);
+	page_end(&p);
+	return good ? 0 : -EINVAL;
+}
+
+bool
+routes_telemetry_open(void)
+{
+	static const struct telemetry_endpoint endpoints[] = {
+		{"/sluice/routes", on_routes,
+			"Routes, in pages. Parameter: number of the first, from the page before's "
+			"next"},
+		{"/sluice/neigh", on_neighs,
+			"Neighbours, in pages. Parameter: number of the first, from the page "
+			"before's next"},
+	};
+
+	return telemetry_add(endpoints, SL_COUNT_OF(endpoints));
+}
