@@ -26,8 +26,6 @@
 #include <sys/queue.h>
 
 #include <rte_hash.h>
-#include <rte_jhash.h>
-#include <rte_random.h>
 
 #include "claim.h"
 #include "reasm.h"
@@ -86,24 +84,6 @@ struct claim_frags {
 	struct wait_list room;
 };
 
-static struct rte_hash *
-hash_create(uint32_t entries)
-{
-	static uint32_t serial; /* (a) DPDK wants names that are unique in the process */
-	char name[RTE_HASH_NAMESIZE];
-	struct rte_hash_parameters params = {.name = name,
-		.entries = RTE_MAX(entries, 8u),
-		.key_len = sizeof(struct frag_key),
-		.hash_func = rte_jhash,
-		/* Strangers choose what is in the keys. */
-		.hash_func_init_val = (uint32_t)rte_rand(),
-		.socket_id = SOCKET_ID_ANY,
-		.extra_flag = RTE_HASH_EXTRA_FLAGS_EXT_TABLE};
-
-	snprintf(name, sizeof(name), "sl_cfrag_%u", sl_fetch_add_relaxed(&serial, 1u));
-	return rte_hash_create(&params);
-}
-
 int
 inet_claim_frags_create(const struct sl_inet *inet, struct claim_frags **out)
 {
@@ -119,7 +99,7 @@ inet_claim_frags_create(const struct sl_inet *inet, struct claim_frags **out)
 	STAILQ_INIT(&t->room);
 	t->entry = inet_alloc(max * sizeof(*t->entry));
 	t->wait = inet_alloc(max * sizeof(*t->wait));
-	t->hash = hash_create(max);
+	t->hash = inet_frag_hash_create("cfrag", max, sizeof(struct frag_key));
 	if (t->entry == NULL || t->wait == NULL || t->hash == NULL) {
 		inet_claim_frags_destroy(t);
 		return -ENOMEM;

@@ -111,21 +111,21 @@ joiner_create(void)
 	return t;
 }
 
-static struct rte_hash *
-hash_create(uint32_t entries)
+struct rte_hash *
+inet_frag_hash_create(const char *what, uint32_t entries, uint32_t key_len)
 {
 	static uint32_t serial; /* (a) DPDK wants names that are unique in the process */
 	char name[RTE_HASH_NAMESIZE];
 	struct rte_hash_parameters params = {.name = name,
 		.entries = RTE_MAX(entries, 8u),
-		.key_len = sizeof(struct reasm_key),
+		.key_len = key_len,
 		.hash_func = rte_jhash,
 		/* Strangers choose what is in the keys. */
 		.hash_func_init_val = (uint32_t)rte_rand(),
 		.socket_id = SOCKET_ID_ANY,
 		.extra_flag = RTE_HASH_EXTRA_FLAGS_EXT_TABLE};
 
-	snprintf(name, sizeof(name), "sl_reasm_%u", sl_fetch_add_relaxed(&serial, 1u));
+	snprintf(name, sizeof(name), "sl_%s_%u", what, sl_fetch_add_relaxed(&serial, 1u));
 	return rte_hash_create(&params);
 }
 
@@ -156,7 +156,7 @@ inet_reasm_create(const struct sl_inet_conf *conf, struct inet_reasm **out)
 	t->joiner = joiner_create();
 	if (t->joiner == NULL)
 		goto free_entries;
-	t->hash = hash_create(packets);
+	t->hash = inet_frag_hash_create("reasm", packets, sizeof(struct reasm_key));
 	if (t->hash == NULL) {
 		ret = sl_rte_error();
 		goto free_joiner;

@@ -40,6 +40,14 @@ void inet_reasm_destroy(struct inet_reasm *t);
 /** What it was created with: datagrams and fragments, and how long they may wait. */
 void inet_reasm_bounds(const struct inet_reasm *t, uint32_t *packets, uint64_t *timeout_ns);
 
+/**
+ * Make a hash table over keys of fragments, here and in claims, seeded, since strangers choose them.
+ *
+ * @param what   part of its name in DPDK: at most 10 characters
+ * @return       NULL with rte_errno
+ */
+struct rte_hash *inet_frag_hash_create(const char *what, uint32_t entries, uint32_t key_len);
+
 /** Take a fragment, whose data starts at p->l4_off. Outcome, or INET_HELD, or the datagram's. */
 unsigned int inet_reasm_input(
 	struct inet_rx *rx, struct inet_pkt *p, const struct inet_fragment *f);
