@@ -80,14 +80,8 @@ list_backends(int fd)
 		{"WEIGHT", "weight", true}, {"SLOTS", "slots", true}, {"FLOWS", "flows", true},
 		{"PICKED", "picked", true}, {"REPLIES", "replies", true}, {"OK", "checks_ok", true},
 		{"FAILED", "checks_failed", true}, {NULL, NULL, false}};
-	json_t *rows = collect(fd, NULL);
 
-	if (ctl_json)
-		ctl_print(rows);
-	else
-		ctl_table(rows, columns);
-	json_decref(rows);
-	return 0;
+	return ctl_print_rows(collect(fd, NULL), columns);
 }
 
 /* "60s" in milliseconds. */

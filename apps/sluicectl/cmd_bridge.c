@@ -62,12 +62,7 @@ print_stations(int fd, const char *name)
 		ctl_fail("usage", "there is no bridge \"%s\".", name);
 	for (int page = 0; page < PAGES_MAX && from >= 0; page++)
 		from = add_page(fd, name, from, rows);
-	if (ctl_json)
-		ctl_print(rows);
-	else
-		ctl_table(rows, columns);
-	json_decref(rows);
-	return 0;
+	return ctl_print_rows(rows, columns);
 }
 
 static int

@@ -39,19 +39,6 @@ collect_pages(int fd, const char *endpoint)
 }
 
 static int
-print_pages(int fd, const char *endpoint, const struct ctl_column *columns)
-{
-	json_t *rows = collect_pages(fd, endpoint);
-
-	if (ctl_json)
-		ctl_print(rows);
-	else
-		ctl_table(rows, columns);
-	json_decref(rows);
-	return 0;
-}
-
-static int
 do_neigh(int fd, int argc, char **argv)
 {
 	static const struct ctl_column columns[] = {{"ADDRESS", "address", false},
@@ -61,7 +48,7 @@ do_neigh(int fd, int argc, char **argv)
 
 	(void)argc;
 	(void)argv;
-	return print_pages(fd, "/sluice/neigh", columns);
+	return ctl_print_rows(collect_pages(fd, "/sluice/neigh"), columns);
 }
 
 static int
@@ -73,7 +60,7 @@ do_routes(int fd, int argc, char **argv)
 
 	(void)argc;
 	(void)argv;
-	return print_pages(fd, "/sluice/routes", columns);
+	return ctl_print_rows(collect_pages(fd, "/sluice/routes"), columns);
 }
 
 static int

@@ -38,16 +38,20 @@ ctl_collect(int fd, const char *list, const char *one)
 }
 
 int
-ctl_print_list(int fd, const char *list, const char *one, const struct ctl_column *columns)
+ctl_print_rows(json_t *rows, const struct ctl_column *columns)
 {
-	json_t *rows = ctl_collect(fd, list, one);
-
 	if (ctl_json)
 		ctl_print(rows);
 	else
 		ctl_table(rows, columns);
 	json_decref(rows);
 	return 0;
+}
+
+int
+ctl_print_list(int fd, const char *list, const char *one, const struct ctl_column *columns)
+{
+	return ctl_print_rows(ctl_collect(fd, list, one), columns);
 }
 
 static int

@@ -109,7 +109,10 @@ void ctl_print(const json_t *value);
  */
 json_t *ctl_collect(int fd, const char *list, const char *one);
 
-/** The same, printed as a table, or as JSON. Returns the exit status. */
+/** Print an array of objects as a table, or as JSON, and release it. Returns the exit status. */
+int ctl_print_rows(json_t *rows, const struct ctl_column *columns);
+
+/** What ctl_collect finds, printed. Returns the exit status. */
 int ctl_print_list(int fd, const char *list, const char *one, const struct ctl_column *columns);
 
 /* ---- table.c ---- */

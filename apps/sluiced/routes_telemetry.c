@@ -119,40 +119,47 @@ on_neigh(void *arg, const struct sl_inet_neigh_info *n)
 	entry_add(p, one);
 }
 
+static void
+visit_routes(struct page *p)
+{
+	sl_inet_route_foreach(p->d->inet, on_route, p);
+}
+
+static void
+visit_neighs(struct page *p)
+{
+	sl_inet_neigh_foreach(p->d->inet, on_neigh, p);
+}
+
 static int
-on_routes(const char *cmd, const char *param, struct rte_tel_data *t)
+answer(const char *param, struct rte_tel_data *t, void (*visit)(struct page *p))
 {
 	struct daemon *d = telemetry_enter();
 	struct page p;
 	bool good;
 
-	(void)cmd;
 	if (d == NULL)
 		return -EAGAIN;
 	good = page_begin(&p, param, t);
 	p.d = d;
-	sl_inet_route_foreach(d->inet, on_route, &p);
+	visit(&p);
 	telemetry_leave(d);
 	page_end(&p);
 	return good ? 0 : -EINVAL;
 }
 
 static int
+on_routes(const char *cmd, const char *param, struct rte_tel_data *t)
+{
+	(void)cmd;
+	return answer(param, t, visit_routes);
+}
+
+static int
 on_neighs(const char *cmd, const char *param, struct rte_tel_data *t)
 {
-	struct daemon *d = telemetry_enter();
-	struct page p;
-	bool good;
-
 	(void)cmd;
-	if (d == NULL)
-		return -EAGAIN;
-	good = page_begin(&p, param, t);
-	p.d = d;
-	sl_inet_neigh_foreach(d->inet, on_neigh, &p);
-	telemetry_leave(d);
-	page_end(&p);
-	return good ? 0 : -EINVAL;
+	return answer(param, t, visit_neighs);
 }
 
 bool
