@@ -4,6 +4,8 @@
 #ifndef BAD_SWITCH_H
 #define BAD_SWITCH_H
 
+#include "bad_files.h"
+
 /* Bad files about bridges, in the manner of bad_files.h. Two ports without addresses, of 2 lines
  * each, on lines 3 to 6. */
 #define R "[service m]\nkind = mirror\nudp-port = 9\n"

@@ -12,60 +12,23 @@
 #include <rte_mbuf.h>
 
 #include "bad_links.h"
-#include "conf.h"
+#include "conf_help.h"
 #include "lines.h"
-#include "sl_test.h"
 #include "sleep.h"
 
 static const char *sample; /* path of the sample configuration */
-static struct conf conf, other;
-static char said[65536];
-
-/* Read a text; what was said about it is in `said`. The number of mistakes. */
-static size_t
-read_text(const char *text, size_t len, struct conf *c)
-{
-	struct mistakes *m = mistakes_create("t.conf");
-	size_t n;
-
-	REQUIRE(m != NULL);
-	conf_read_text(text, len, c, m);
-	mistakes_join(m, said, sizeof(said));
-	n = mistakes_count(m);
-	mistakes_free(m);
-	return n;
-}
-
-static void
-check_said(const char *name, const char *want)
-{
-	if (strcmp(said, want) == 0)
-		return;
-	test_bad++;
-	fprintf(stderr, "%s: said:\n%swanted:\n%s", name, said, want);
-}
 
 static void
 bad_files_are_told(void)
 {
-	for (size_t i = 0; i < SL_COUNT_OF(bad_files); i++) {
-		const struct bad_file *b = &bad_files[i];
-
-		CHECK(read_text(b->text, strlen(b->text), &conf) > 0);
-		check_said(b->name, b->said);
-	}
+	check_files(bad_files, SL_COUNT_OF(bad_files));
 	CHECK(SL_COUNT_OF(bad_files) >= 100);
 }
 
 static void
 bad_links_are_told(void)
 {
-	for (size_t i = 0; i < SL_COUNT_OF(bad_links); i++) {
-		const struct bad_file *b = &bad_links[i];
-
-		CHECK(read_text(b->text, strlen(b->text), &conf) > 0);
-		check_said(b->name, b->said);
-	}
+	check_files(bad_links, SL_COUNT_OF(bad_links));
 }
 
 /* VLANs, routes, and ports of our drivers; a route finds its port, and a device its arguments. */
@@ -79,7 +42,7 @@ links_are_read(void)
 				       "[route c]\nprefix = 198.51.100.0/24\nport = ring\n";
 	char devargs[512];
 
-	CHECK_EQ(read_text(text, strlen(text), &conf), 0);
+	CHECK_EQ(read_string(text, &conf), 0);
 	if (said[0] != '\0')
 		fprintf(stderr, "%s", said);
 	CHECK_EQ(conf.nports, 3);
@@ -119,7 +82,7 @@ repeat(const char *head, unsigned int n, const char *piece)
 static void
 told(const char *name, char *text, const char *want)
 {
-	CHECK(read_text(text, strlen(text), &conf) > 0);
+	CHECK(read_string(text, &conf) > 0);
 	check_said(name, want);
 	free(text);
 }
@@ -151,22 +114,22 @@ long_words_are_told(void)
 
 	memset(word, 'k', sizeof(word));
 	snprintf(text, sizeof(text), G "%.63s = 1\n" P, word);
-	CHECK_EQ(read_text(text, strlen(text), &conf), 1);
+	CHECK_EQ(read_string(text, &conf), 1);
 	CHECK(strstr(said, "no such key here") != NULL);
 	snprintf(text, sizeof(text), G "%.64s = 1\n" P, word);
-	CHECK_EQ(read_text(text, strlen(text), &conf), 1);
+	CHECK_EQ(read_string(text, &conf), 1);
 	check_said("key",
 		"t.conf:3: kkkkkkkkkkkkkkkkkkkk...: the key is longer than 63 characters; "
 		"none is.\n");
 	snprintf(text, sizeof(text), G "driver = /%.254s\n" P, word);
-	CHECK_EQ(read_text(text, strlen(text), &conf), 0);
+	CHECK_EQ(read_string(text, &conf), 0);
 	CHECK_EQ(strlen(conf.driver[0]), 255);
 	snprintf(text, sizeof(text), G "driver = /%.255s\n" P, word);
-	CHECK_EQ(read_text(text, strlen(text), &conf), 1);
+	CHECK_EQ(read_string(text, &conf), 1);
 	check_said("value",
 		"t.conf:3: driver: the value is longer than 255 characters; shorten it.\n");
 	snprintf(text, sizeof(text), G P "[service %.60s]\n", word);
-	CHECK_EQ(read_text(text, strlen(text), &conf), 1);
+	CHECK_EQ(read_string(text, &conf), 1);
 	check_said("section", "t.conf:6: [service kkkkkkkkkkkk...]: the name is longer than 63 "
 			      "characters; shorten it.\n");
 }
@@ -176,7 +139,7 @@ more_than_can_be_kept(void)
 {
 	char *text = repeat(G P, 300, "odd\n");
 
-	CHECK_EQ(read_text(text, strlen(text), &conf), 300);
+	CHECK_EQ(read_string(text, &conf), 300);
 	CHECK(strstr(said, "\nand 100 more\n") != NULL);
 	free(text);
 	text = calloc(1, LINES_FILE_MAX + 1);
@@ -289,10 +252,10 @@ times_of_checks_fit(void)
 	char text[1024];
 
 	snprintf(text, sizeof(text), "%scheck-interval = 300ms\n", head);
-	CHECK_EQ(read_text(text, strlen(text), &conf), 0);
+	CHECK_EQ(read_string(text, &conf), 0);
 	CHECK_EQ(conf.service[0].forward.check.timeout_ms, 300);
 	snprintf(text, sizeof(text), "%scheck-timeout = 5s\n", head);
-	CHECK_EQ(read_text(text, strlen(text), &conf), 0);
+	CHECK_EQ(read_string(text, &conf), 0);
 	CHECK_EQ(conf.service[0].forward.check.interval_ms, 5000);
 }
 
@@ -341,13 +304,13 @@ reflectors_are_compared(void)
 		"sequence = stateful\n", "format = ntp\n"};
 	uint32_t need;
 
-	CHECK_EQ(read_text(head, strlen(head), &conf), 0);
+	CHECK_EQ(read_string(head, &conf), 0);
 	need = conf_memory_needed_mb(&conf);
 	for (size_t i = 0; i < SL_COUNT_OF(more); i++) {
 		char text[512];
 
 		snprintf(text, sizeof(text), "%s%s", head, more[i]);
-		CHECK_EQ(read_text(text, strlen(text), &other), 0);
+		CHECK_EQ(read_string(text, &other), 0);
 		CHECK(conf_service_equal(&conf.service[0], &other.service[0]) == (i < 2));
 		CHECK_EQ(conf_memory_needed_mb(&other), need + (i == 2 ? 10 : 0));
 	}

@@ -5,46 +5,15 @@
 /* What the file says about bridges: mistakes, values, and what a reload may change. */
 #include <string.h>
 
-#include "bad_files.h"
 #include "bad_switch.h"
-#include "conf.h"
-#include "sl_test.h"
+#include "conf_help.h"
 
 #define C "[port c]\ndevargs = net_tpacket2,iface=vc\naddress = 198.18.0.2/24\n"
-
-static struct conf conf, other;
-static char said[8192];
-
-static size_t
-read_text(const char *text, struct conf *c)
-{
-	struct mistakes *m = mistakes_create("t.conf");
-	size_t n;
-
-	REQUIRE(m != NULL);
-	conf_read_text(text, strlen(text), c, m);
-	mistakes_join(m, said, sizeof(said));
-	n = mistakes_count(m);
-	mistakes_free(m);
-	return n;
-}
-
-static void
-check_said(const char *name, const char *want)
-{
-	if (strcmp(said, want) == 0)
-		return;
-	test_bad++;
-	fprintf(stderr, "%s: said:\n%swanted:\n%s", name, said, want);
-}
 
 static void
 bad_files_are_told(void)
 {
-	for (size_t i = 0; i < SL_COUNT_OF(bad_switch); i++) {
-		CHECK(read_text(bad_switch[i].text, &conf) > 0);
-		check_said(bad_switch[i].name, bad_switch[i].said);
-	}
+	check_files(bad_switch, SL_COUNT_OF(bad_switch));
 }
 
 static void
@@ -55,7 +24,7 @@ more_bridges_than_there_may_be(void)
 
 	for (unsigned int i = 1; i <= CONF_BRIDGES_MAX + 1; i++)
 		at += (size_t)snprintf(text + at, sizeof(text) - at, "[bridge b%u]\n", i);
-	CHECK(read_text(text, &conf) > 0);
+	CHECK(read_string(text, &conf) > 0);
 	CHECK(strstr(said, "t.conf:15: [bridge b9]: more than 8 bridges; leave some out.\n") !=
 		NULL);
 }
@@ -63,14 +32,14 @@ more_bridges_than_there_may_be(void)
 static void
 bridges_are_read(void)
 {
-	CHECK_EQ(read_text(G M "[bridge b0]\nports = b, a\n", &conf), 0);
+	CHECK_EQ(read_string(G M "[bridge b0]\nports = b, a\n", &conf), 0);
 	CHECK_EQ(conf.nbridges, 1);
 	CHECK_EQ(strcmp(conf.bridge[0].name, "b0"), 0);
 	CHECK(conf.bridge[0].nports == 2 && conf.bridge[0].port[0] == 1);
 	CHECK(conf.bridge[0].entries == 4096 && conf.bridge[0].port_entries == 2048);
 	CHECK_EQ(conf.bridge[0].age_s, 300);
 	CHECK(conf.port[0].bridge == 1 && conf.port[1].bridge == 1);
-	CHECK_EQ(read_text(G M C "[bridge b0]\nports = a b\nentries = 65536\nport-entries = 9\n"
+	CHECK_EQ(read_string(G M C "[bridge b0]\nports = a b\nentries = 65536\nport-entries = 9\n"
 				 "age = 1\n" S,
 			 &other),
 		0);
@@ -103,12 +72,12 @@ what_a_reload_changes(void)
 			"take the change back.\n"},
 	};
 
-	CHECK_EQ(read_text(G M "[bridge b0]\nports = a b\n", &conf), 0);
+	CHECK_EQ(read_string(G M "[bridge b0]\nports = a b\n", &conf), 0);
 	for (size_t i = 0; i < SL_COUNT_OF(cases); i++) {
 		struct mistakes *m = mistakes_create("t.conf");
 
 		REQUIRE(m != NULL);
-		CHECK_EQ(read_text(cases[i].text, &other), 0);
+		CHECK_EQ(read_string(cases[i].text, &other), 0);
 		conf_restart_only(&conf, &other, m);
 		mistakes_join(m, said, sizeof(said));
 		check_said(cases[i].text, cases[i].said);
