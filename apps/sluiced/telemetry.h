@@ -53,5 +53,7 @@ bool routes_telemetry_open(void);
 bool exception_telemetry_open(void);
 /** What exception paths lost, into an object. */
 void exception_drops(const struct daemon *d, struct rte_tel_data *t);
+/** What became of bridges' frames, drops alone or all, into an object. */
+void bridge_outcomes(const struct daemon *d, bool drops, struct rte_tel_data *t);
 
 #endif
