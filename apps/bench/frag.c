@@ -21,7 +21,7 @@
 #include "sl_frag.h"
 
 #define FEEDERS_MAX 2u
-#define BURST 32u      /* carved together, as a feeder of the tap queue does */
+#define BURST 32u      /* carved and put together, as a feeder of the tap queue does */
 #define IN_FLIGHT 512u /* packets a feeder holds: two rings' worth */
 #define SOURCE (1u << 20)
 #define HEADROOM 128u
@@ -80,8 +80,8 @@ feed(void *arg)
 	do {
 		struct sl_frag_slice *s = &held[n % IN_FLIGHT];
 
-		for (uint32_t i = 0; n >= IN_FLIGHT && i < BURST; i++)
-			sl_frag_put(me->f, &s[i]);
+		if (n >= IN_FLIGHT)
+			sl_frag_put_burst(me->f, s, BURST);
 		if (sl_frag_carve_burst(me->f, me->worker, size, BURST, s) != BURST)
 			return -ENOBUFS; /* cannot be: there is memory for all in flight */
 		for (uint32_t i = 0; i < BURST; i++) {

@@ -203,3 +203,9 @@ exception_name(const struct exception *e)
 {
 	return e->name;
 }
+
+bool
+exception_carrier(const struct exception *e)
+{
+	return sl_load_relaxed(&e->up);
+}

@@ -72,6 +72,9 @@ uint32_t exceptions_turn(struct worker *w);
 /** Name of its port or VLAN. */
 const char *exception_name(const struct exception *e);
 
+/** Has its tap a carrier, as the port has a link? Caller: any thread. */
+bool exception_carrier(const struct exception *e);
+
 /** Sums over workers, added up. */
 void exception_sums(const struct daemon *d, const struct exception *e, uint64_t *counts);
 

@@ -202,7 +202,7 @@ exceptions_watch(struct daemon *d)
 		if (rte_eth_link_get_nowait(e->port_id, &link) != 0 ||
 			(link.link_status == RTE_ETH_LINK_UP) == e->up)
 			continue;
-		e->up = !e->up;
+		sl_store_relaxed(&e->up, !e->up);
 		if (sl_tap_set_carrier(&e->tap, e->up) != 0)
 			app_note("port %s: the carrier of %s cannot be set", e->name, e->tap.name);
 	}

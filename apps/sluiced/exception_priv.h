@@ -42,7 +42,7 @@ struct exception {
 	struct exception_port port;
 	struct sl_tap tap;
 	struct exception_quiet quiet;
-	bool up;		     /**< main thread: what the carrier was set to */
+	bool up;		     /**< (relaxed) main thread: what the carrier was set to */
 	int fd[CONF_LCORES_MAX];     /**< the queue that a worker writes to */
 	struct exception_cell *cell; /**< one a worker, written by it alone */
 };

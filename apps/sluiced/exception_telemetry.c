@@ -42,7 +42,7 @@ on_exception(const char *cmd, const char *param, struct rte_tel_data *t)
 		rte_tel_data_start_dict(t);
 		telemetry_text(t, "name", e->name);
 		telemetry_text(t, "interface", e->tap.name);
-		telemetry_text(t, "carrier", e->up ? "on" : "off");
+		telemetry_text(t, "carrier", exception_carrier(e) ? "on" : "off");
 		telemetry_u64(t, "queues", e->tap.queues);
 		for (int k = 0; k < EXCEPTION_COUNTS; k++)
 			telemetry_u64(t, exception_count_name[k], n[k]);

@@ -9,9 +9,14 @@
 static const struct metrics_family *const tables[] = {
 	metrics_daemon_families,
 	metrics_port_families,
+	metrics_table_families,
 	metrics_lcore_families,
 	metrics_service_families,
 	metrics_socket_families,
+	metrics_forward_families,
+	metrics_mirror_families,
+	metrics_bridge_families,
+	metrics_exception_families,
 	metrics_audit_families,
 };
 

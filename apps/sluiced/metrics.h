@@ -38,12 +38,17 @@ struct metrics_family {
 };
 
 /* Tables of families. */
-extern const struct metrics_family metrics_daemon_families[];  /* metrics_daemon.c */
-extern const struct metrics_family metrics_audit_families[];   /* likewise */
-extern const struct metrics_family metrics_port_families[];    /* metrics_port.c */
-extern const struct metrics_family metrics_lcore_families[];   /* likewise */
-extern const struct metrics_family metrics_service_families[]; /* metrics_service.c */
-extern const struct metrics_family metrics_socket_families[];  /* likewise */
+extern const struct metrics_family metrics_daemon_families[];	 /* metrics_daemon.c */
+extern const struct metrics_family metrics_audit_families[];	 /* likewise */
+extern const struct metrics_family metrics_port_families[];	 /* metrics_port.c */
+extern const struct metrics_family metrics_lcore_families[];	 /* likewise */
+extern const struct metrics_family metrics_service_families[];	 /* metrics_service.c */
+extern const struct metrics_family metrics_socket_families[];	 /* likewise */
+extern const struct metrics_family metrics_forward_families[];	 /* metrics_forward.c */
+extern const struct metrics_family metrics_bridge_families[];	 /* metrics_switch.c */
+extern const struct metrics_family metrics_mirror_families[];	 /* likewise */
+extern const struct metrics_family metrics_exception_families[]; /* likewise */
+extern const struct metrics_family metrics_table_families[];	 /* metrics_table.c */
 
 /** A sample with one label. */
 void metrics_sample(struct metrics_scrape *s, const char *label, const char *text, uint64_t value);

@@ -93,6 +93,13 @@ collect_purged(struct metrics_scrape *s, const struct metrics_family *f)
 }
 
 static void
+collect_spread(struct metrics_scrape *s, const struct metrics_family *f)
+{
+	(void)f;
+	openmetrics_u64(s->out, NULL, 0, spreads_full(s->d));
+}
+
+static void
 collect_gone(struct metrics_scrape *s, const struct metrics_family *f)
 {
 	(void)f;
@@ -117,6 +124,9 @@ const struct metrics_family metrics_daemon_families[] = {
 		"Fragments that wait for the rest of their datagram.", collect_held, 0},
 	{"sluice_stack_packets", OPENMETRICS_COUNTER, "packets",
 		"What became of packets in the stack.", collect_stack, 0},
+	{"sluice_spread_full_packets", OPENMETRICS_COUNTER, "packets",
+		"Packets lost because the lcore that they were for did not keep up.",
+		collect_spread, 0},
 	{"sluice_purged_datagrams", OPENMETRICS_COUNTER, "datagrams",
 		"Datagrams that were in a queue when its socket was closed.", collect_purged, 0},
 	{"sluice_gone_services_datagrams", OPENMETRICS_COUNTER, "datagrams",

@@ -130,6 +130,22 @@ collect_cycles(struct metrics_scrape *s, const struct metrics_family *f)
 }
 
 static void
+collect_ends(struct metrics_scrape *s, const struct metrics_family *f)
+{
+	(void)f;
+	for (uint16_t i = 0; i < s->d->nworkers; i++) {
+		const struct worker *w = &s->d->worker[i];
+		char cpu[16];
+
+		cpu_text(w, cpu, sizeof(cpu));
+		metrics_sample2(
+			s, "lcore", cpu, "cause", "interrupt", sl_load_relaxed(&w->interrupts));
+		metrics_sample2(s, "lcore", cpu, "cause", "wake", sl_load_relaxed(&w->wakes));
+		metrics_sample2(s, "lcore", cpu, "cause", "timeout", sl_load_relaxed(&w->timeouts));
+	}
+}
+
+static void
 collect_lcore_seconds(struct metrics_scrape *s, const struct metrics_family *f)
 {
 	for (uint16_t i = 0; i < s->d->nworkers; i++) {
@@ -158,6 +174,8 @@ const struct metrics_family metrics_lcore_families[] = {
 		collect_cycles, 0},
 	{"sluice_lcore_sleeps", OPENMETRICS_COUNTER, NULL, "Times that a worker slept.",
 		collect_lcore, LCORE(sleeps)},
+	{"sluice_lcore_sleep_ends", OPENMETRICS_COUNTER, NULL,
+		"With idle = interrupt: what woke a worker, or that nothing did.", collect_ends, 0},
 	{"sluice_lcore_slept_seconds", OPENMETRICS_COUNTER, "seconds", "Time that a worker slept.",
 		collect_lcore_seconds, LCORE(slept_ns)},
 	{"sluice_lcore_longest_sleep_seconds", OPENMETRICS_GAUGE, "seconds",

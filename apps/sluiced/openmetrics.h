@@ -21,8 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Longest text. */
-#define OPENMETRICS_MAX (4u << 20)
+/** Longest text: load balancers with all the back ends that a file can give them fit. */
+#define OPENMETRICS_MAX (16u << 20)
 #define OPENMETRICS_FAMILIES_MAX 256
 
 /** What scrapers are told that the text is. */

@@ -188,6 +188,11 @@ sl_frag_destroy(struct sl_frag *f)
 	for (uint32_t i = 0; i <= f->workers; i++)
 		frag_retire(f, &f->cursors[i]);
 	for (uint32_t i = 0; i < f->workers; i++)
+		if (f->cursors[i].parked != 0) {
+			frag_unpark(f, frag_shared_cursor(f), i);
+			frag_retire(f, frag_shared_cursor(f));
+		}
+	for (uint32_t i = 0; i < f->workers; i++)
 		home_close(f, i);
 	if (sl_fetch_sub_acq_rel(&f->rest->open, 1u) == 1) /* FR3 */
 		frag_free_all(f);
@@ -246,12 +251,31 @@ cursor_check(
 }
 
 static bool
+parked_check(
+	const struct sl_frag *f, const struct sl_frag_cursor *c, uint8_t *seen, uint64_t *in_flight)
+{
+	const struct frag_chunk *k;
+
+	if (c->parked == 0)
+		return true;
+	if (c->parked > f->chunks || seen[c->parked - 1]++ != 0)
+		return false;
+	k = &f->chunk[c->parked - 1];
+	if (k->state != FRAG_CURRENT)
+		return false;
+	*in_flight += c->parked_offset - sl_load_relaxed(&k->wasted);
+	return c->parked_offset <= f->chunk_size && k->home == (uint32_t)(c - f->cursors) &&
+	       sl_load_relaxed(&k->shared.refcnt) >= f->rest->bias - c->parked_handed;
+}
+
+static bool
 places_check(struct sl_frag *f, uint8_t *seen, uint64_t *in_flight)
 {
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i <= f->workers; i++)
-		if (!cursor_check(f, &f->cursors[i], seen, in_flight))
+		if (!cursor_check(f, &f->cursors[i], seen, in_flight) ||
+			!parked_check(f, &f->cursors[i], seen, in_flight))
 			return false;
 	for (uint32_t i = 0; i < f->workers; i++) {
 		uint64_t head = sl_load_acquire(&f->home[i].head); /* FR2 */

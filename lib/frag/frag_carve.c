@@ -188,6 +188,43 @@ frag_chunk_back(struct frag_chunk *k)
 		frag_free_all(f);
 }
 
+/* Another worker's chunk leaves the cursor as it is. Its home has none parked: whoever makes a chunk of
+ * that home current takes up the parked one first. The chunk itself is not touched: its line is
+ * where its slices are put. */
+static void
+cursor_park(struct sl_frag *f, struct sl_frag_cursor *c)
+{
+	struct sl_frag_cursor *home = &f->cursors[c->home];
+
+	SL_DEBUG_ASSERT(home->parked == 0);
+	home->parked = c->chunk + 1;
+	home->parked_offset = c->offset;
+	home->parked_handed = c->handed;
+	sl_counter_add(&c->carved, c->offset);
+	sl_counter_add(&c->slices, c->handed);
+	sl_store_relaxed(&c->offset, 0u);
+	sl_store_relaxed(&c->handed, 0u);
+	c->limit = 0;
+}
+
+void
+frag_unpark(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t worker)
+{
+	struct sl_frag_cursor *home = &f->cursors[worker];
+
+	SL_DEBUG_ASSERT(home->parked != 0 && c->limit == 0);
+	c->chunk = home->parked - 1;
+	c->home = worker;
+	c->base = f->memory + (size_t)c->chunk * f->chunk_size;
+	c->limit = f->chunk_size;
+	home->parked = 0;
+	/* Parking summed them up; they are the cursor's again. */
+	sl_counter_add(&c->carved, -(uint64_t)home->parked_offset);
+	sl_counter_add(&c->slices, -(uint64_t)home->parked_handed);
+	sl_store_relaxed(&c->offset, home->parked_offset);
+	sl_store_relaxed(&c->handed, home->parked_handed);
+}
+
 /* Make the first chunk of a worker's own list current. */
 static void
 cursor_start(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t worker)
@@ -201,6 +238,7 @@ cursor_start(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t worker)
 	own->owned--;
 	own->taken++;
 	k->home = worker;
+	c->home = worker;
 	k->state = FRAG_CURRENT;
 	k->wasted = 0;
 	/* Nobody else knows the chunk yet, so a relaxed store sets the bias. */
@@ -228,26 +266,67 @@ cursor_restart(struct sl_frag *f, struct sl_frag_cursor *c)
 	return true;
 }
 
+/* Has the chunk that a worker parked room for that many bytes, or is it back as a whole? */
+static bool
+parked_fits(const struct sl_frag *f, uint32_t worker, uint32_t size)
+{
+	const struct sl_frag_cursor *home = &f->cursors[worker];
+
+	if (home->parked == 0)
+		return false;
+	/* FR1: as in cursor_restart, which looks again. */
+	return size <= f->chunk_size - home->parked_offset ||
+	       sl_load_acquire(&f->chunk[home->parked - 1].shared.refcnt) ==
+		       (uint16_t)(f->rest->bias - home->parked_handed);
+}
+
+/* Go on with what a worker has parked, if that many bytes fit. */
+static bool
+cursor_resume(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t worker, uint32_t size)
+{
+	if (!parked_fits(f, worker, size))
+		return false;
+	frag_retire(f, c);
+	frag_unpark(f, c, worker);
+	return size <= c->limit - c->offset || cursor_restart(f, c);
+}
+
+/* The last resort: any worker's. */
+static bool
+cursor_resume_any(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t size)
+{
+	for (uint32_t i = 0; i < f->workers; i++)
+		if (cursor_resume(f, c, i, size))
+			return true;
+	return false;
+}
+
 /* A chunk that `worker` had before, if there is one: its lines are then in that lcore's cache, also where
  * all share a cursor. */
 static int
-refill(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t worker)
+refill(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t worker, uint32_t size)
 {
 	struct sl_frag_cursor *own = &f->cursors[worker];
 	uint32_t list, n;
 
-	if (cursor_restart(f, c))
+	if (cursor_restart(f, c) || cursor_resume(f, c, worker, size))
 		return 0;
 	list = home_take(&f->home[worker], &n);
 	own_add(f, own, list, n);
 	if (own->own == 0)
 		own_fill(f, own, worker);
+	if (own->own == 0 && cursor_resume_any(f, c, size))
+		return 0;
 	if (own->own == 0) {
 		/* The current chunk stays: something smaller may still fit. */
 		sl_counter_add(&c->exhausted, 1);
 		return -ENOBUFS;
 	}
 	frag_retire(f, c);
+	if (own->parked != 0) { /* too full: its place is needed when the new one is parked */
+		frag_unpark(f, c, worker);
+		frag_retire(f, c);
+	}
 	cursor_start(f, c, worker);
 	return 0;
 }
@@ -274,7 +353,7 @@ carve(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t worker, uint32_t siz
 			return -EINVAL;
 		if (size > f->chunk_size)
 			return -EMSGSIZE;
-		ret = refill(f, c, worker);
+		ret = refill(f, c, worker, size);
 		if (ret != 0)
 			return ret;
 	}
@@ -306,8 +385,11 @@ sl_frag_carve_burst(struct sl_frag *f, uint32_t worker, const uint32_t *size, ui
 	uint16_t i = 0;
 
 	SL_DEBUG_ASSERT(worker < f->workers);
-	if (shared)
+	if (shared) {
 		frag_lock(f, &me);
+		if (c->limit != 0 && c->home != worker)
+			cursor_park(f, c);
+	}
 	for (; i < n; i++) {
 		if (SL_LIKELY(size[i] - 1 < c->limit - c->offset))
 			advance(f, c, size[i], &out[i]);
@@ -319,14 +401,34 @@ sl_frag_carve_burst(struct sl_frag *f, uint32_t worker, const uint32_t *size, ui
 	return i;
 }
 
+static inline void
+put(struct sl_frag *f, uint32_t chunk, uint16_t references)
+{
+	struct frag_chunk *k = &f->chunk[chunk];
+
+	/* FR1: this holder's use of the bytes is over; the last one sees that of all others. */
+	if (sl_fetch_sub_acq_rel(&k->shared.refcnt, references) == references)
+		frag_chunk_back(k);
+}
+
 void
 sl_frag_put(struct sl_frag *f, const struct sl_frag_slice *slice)
 {
-	struct frag_chunk *k = &f->chunk[slice->chunk];
+	put(f, slice->chunk, 1);
+}
 
-	/* FR1: this holder's use of the bytes is over; the last one sees that of all others. */
-	if (sl_fetch_sub_acq_rel(&k->shared.refcnt, (uint16_t)1) == 1)
-		frag_chunk_back(k);
+void
+sl_frag_put_burst(struct sl_frag *f, const struct sl_frag_slice *slice, uint16_t n)
+{
+	uint16_t i = 0;
+
+	while (i < n) {
+		uint16_t first = i;
+
+		while (++i < n && slice[i].chunk == slice[first].chunk)
+			;
+		put(f, slice[first].chunk, (uint16_t)(i - first));
+	}
 }
 
 void

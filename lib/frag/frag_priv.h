@@ -12,7 +12,7 @@
 /* Where a chunk is. Written by whoever has the chunk to itself at that moment. */
 enum frag_state {
 	FRAG_FREE,    /* on a list */
-	FRAG_CURRENT, /* under a cursor */
+	FRAG_CURRENT, /* under a cursor, or parked */
 	FRAG_OUT,     /* retired, slices in flight */
 };
 
@@ -20,7 +20,7 @@ enum frag_state {
  *            refill                 retire                  last put
  *   FREE ------------> CURRENT ---------------> OUT -----------------------> FREE (home)
  *     ^                  |  ^ reset in place, when all slices are back
- *     |                  +--+
+ *     |                  +--+   (or parked and taken up again, in LOCK mode)
  *     +--- retire, when all slices are back
  */
 struct frag_chunk {
@@ -120,6 +120,9 @@ frag_shared_cursor(struct sl_frag *f)
 
 /** Take the allocator's own share off a cursor's current chunk and leave the cursor empty. */
 void frag_retire(struct sl_frag *f, struct sl_frag_cursor *c);
+
+/** LOCK: bring a worker's parked chunk back under the cursor, which has none. */
+void frag_unpark(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t worker);
 
 /** The last reference of a retired chunk has gone. Any thread; f may be gone afterwards. */
 void frag_chunk_back(struct frag_chunk *k);

@@ -24,7 +24,8 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import test_sluiced as base  # noqa: E402  (the path comes first)
+import scrape  # noqa: E402  (the path comes first)
+import test_sluiced as base  # noqa: E402
 from test_sluiced import wire  # noqa: E402
 
 VIP, VIP6 = ('198.18.0.2', 53), ('2001:db8::2', 53)
@@ -45,7 +46,7 @@ address = {LAN}/24, {LAN6}/64
 [service echo]
 kind = echo
 udp-port = 7
-"""
+""" + scrape.SECTION
 BALANCER = """[service dns]
 kind = forward
 udp-port = 53
@@ -220,6 +221,21 @@ def check_balance(cases, bed, daemon, flows):
         assert all(r['checks_ok'] > 0 for r in rows.values()), rows
         text = daemon.ctl('backend', as_json=False)
         assert 'WHY' in text and '198.19.0.13' in text and 'answers' in text, text
+    with cases('metrics have what the table has'):
+        got = scrape.scrape()
+        for name, row in table(daemon).items():
+            for key, value in (('flows', row['flows']), ('weight', 1), ('slots', row['slots']),
+                               ('picked_datagrams_total', row['picked']),
+                               ('reply_datagrams_total', row['replies'])):
+                assert got[f'sluice_backend_{key}', name, 'dns'] == value, (key, row)
+            assert got['sluice_backend_info', *sorted((name, 'dns', row['address'], '53'))] == 1
+            states = {s: got['sluice_backend_state', *sorted((name, 'dns', s))]
+                      for s in ('up', 'draining', 'down')}
+            assert states == {'up': 1, 'draining': 0, 'down': 0}, states
+            assert 0 < got['sluice_backend_good_checks_total', name, 'dns'] \
+                <= got['sluice_backend_checks_total', name, 'dns'], row
+        assert got['sluice_forward_decisions_total', 'dns', 'new'] == len(first), got
+        assert got['sluice_forward_decisions_total', 'dns', 'known'] == len(first), got
 
 
 def check_explain(cases, bed, daemon, flows):

@@ -21,6 +21,7 @@ import sys
 import threading
 import time
 
+import scrape
 import test_sluiced as base
 import wire
 
@@ -36,7 +37,7 @@ via = 198.18.0.1
 [service echo]
 kind = echo
 udp-port = 7
-"""
+""" + scrape.SECTION
 BIRD = """router id {own};
 log stderr all;
 protocol device {{ scan time 1; }}
@@ -314,6 +315,11 @@ def check_lists(cases, bed, daemon):
         assert routes['198.51.100.0/24']['via'] == '198.18.0.9', routes
         assert sum(p.startswith('10.') for p in routes) == 80, routes
         assert 'PREFIX' in daemon.ctl('routes', as_json=False)
+        got = scrape.scrape()
+        assert got['sluice_routes', 'best', 'wan'] >= 81, got
+        assert got['sluice_addresses', 'ready', 'wan'] == 3, got  # its link-local one, too
+        assert sum(got['sluice_neighbours', *sorted((state, port))] for port in ('wan', 'lab')
+                   for state in ('incomplete', 'reachable', 'stale', 'probe')) == len(daemon.ctl('neigh')), got
         bed.conf(CONF)
         assert daemon.ctl('reload')['result'] == 'applied'
         routes = {r['prefix']: r for r in daemon.ctl('routes')}
@@ -365,6 +371,12 @@ def run(cases):
         taps = {e['name']: e for e in daemon.ctl('exceptions')}
         assert taps['wan']['down'] == taps['wan']['refused'] == taps['wan']['bad'] == taps['wan']['no_mbuf'] == 0, taps
         assert taps['wan']['shown'] > 0 and taps['lab']['taken'] > 0, taps
+        got = scrape.scrape()
+        for port, tap in taps.items():
+            assert got['sluice_exception_up', port] == 1, got
+            assert got['sluice_exception_frames_total', *sorted((port, 'to_kernel', 'down', 'yes'))] == 0, got
+            assert got['sluice_exception_offered_frames_total', port] >= tap['offered'], (got, tap)
+            assert got['sluice_exception_frames_total', *sorted((port, 'from_kernel', 'sent', 'no'))] >= tap['sent']
     with cases('a link that goes down takes the tap\'s carrier along'):
         wire.sh('ip', '-n', bed.a, 'link', 'set', 'wa', 'down')
         daemon.until(lambda a: a[0]['carrier'] == 'off', 'exceptions')

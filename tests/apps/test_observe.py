@@ -26,31 +26,18 @@ import termios
 import threading
 import time
 
-from prometheus_client.openmetrics.parser import text_string_to_metric_families
-
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import test_sluiced  # noqa: E402  (the path comes first)
 import wire  # noqa: E402
+from scrape import TYPE, UnixHTTP, samples  # noqa: E402
 
 V4, NAME, SERVICES = test_sluiced.V4, test_sluiced.NAME, test_sluiced.SERVICES
 # Without an IPv6 address it is ready at once.
 BASE = test_sluiced.BASE.replace(f', {test_sluiced.V6}/64', '')
-TYPE = 'application/openmetrics-text; version=1.0.0; charset=utf-8'
 PORT = 9111  # in a namespace of our own
 CLONE_NEWNS = 0x20000
 MEMORY_MB = 256
 PAGES = '/sys/kernel/mm/hugepages/hugepages-2048kB'
-
-
-class UnixHTTP(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__('localhost', timeout=wire.PATIENCE_S)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self.path)
 
 
 def get(bed, path=None, url='/metrics', method='GET'):
@@ -66,18 +53,6 @@ def get(bed, path=None, url='/metrics', method='GET'):
         c.request(method, url)
         r = c.getresponse()
         return r.status, r.headers['Content-Type'], r.read().decode()
-
-
-def samples(text):
-    """{(name, label values...): value} of a text that a strict parser takes."""
-    assert text.endswith('# EOF\n'), text[-100:]
-    found = {}
-    for family in text_string_to_metric_families(text):
-        for s in family.samples:
-            key = (s.name, *sorted(s.labels.values()))
-            assert key not in found, key
-            found[key] = s.value
-    return found
 
 
 def echo(bed, n=1, payload=b'x' * 50, port=7):

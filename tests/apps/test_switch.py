@@ -19,7 +19,8 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'net'))
-import wire  # noqa: E402  (the path comes first)
+import scrape  # noqa: E402  (the path comes first)
+import wire  # noqa: E402
 
 NAME = f'sw{os.getpid()}'
 RUNTIME = f'/var/run/dpdk/sluiced-{NAME}'
@@ -33,7 +34,7 @@ def conf(idle='backoff', lan='', services=''):
     for i in (1, 2, 3):
         text += f'[port lan{i}]\ndevargs = net_tpacket{i},iface=d{i}\nlcores = {CPUS[i % len(CPUS[:2])]}\n'
     text += f'[port wan]\ndevargs = net_tpacket4,iface=d4\naddress = {HOST}/24\nqueues = 1\nlcores = {",".join(map(str, CPUS[:2]))}\n'
-    return text + f'[bridge lan]\nports = lan1 lan2 lan3\n{lan}' \
+    return text + scrape.SECTION + f'[bridge lan]\nports = lan1 lan2 lan3\n{lan}' \
         f'[service echo]\nkind = echo\nudp-port = 7\n[service sink]\nkind = sink\nudp-port = 9\n{services}'
 
 
@@ -218,6 +219,16 @@ def check_bridge(cases, bed):
         lines = bed.audit()
         assert lines['bridge lan']['entered'] > 3000, lines
         assert 'bridge_flooded' in bed.ctl('outcomes') and 'lan1' in bed.ctl('bridge', as_json=False)
+        lan, got = bed.ctl('bridge')[0], scrape.scrape()
+        assert got['sluice_bridge_received_frames_total', 'lan'] == lan['received'], lan
+        for name, n in lan['outcomes'].items():
+            lost = 'no' if name in ('bridge_forwarded', 'bridge_flooded', 'bridge_sent') else 'yes'
+            found = [v for k, v in got.items() if sorted(k[1:]) == sorted(('lan', lost, name))]
+            assert found == [n], (name, n, found)
+        for name, n in lan['sources'].items():
+            assert got['sluice_bridge_sources_total', *sorted(('lan', name))] == n, (name, lan)
+        for port, held in (p.split(':') for p in lan['ports']):
+            assert got['sluice_bridge_stations', 'lan', port] == int(held), lan
         assert bed.ctl('bridge', 'none', status=2)['error'] == 'usage'
 
 
@@ -309,6 +320,10 @@ def check_mirror(cases, bed):
         assert outcome('mirror_file_full') > 0 and os.path.getsize(path) <= 66000
         assert len(captured(path)) == outcome('mirror_written')
         assert bed.audit()['mirror m']['entered'] == 21 * len(sizes)
+        got = scrape.scrape()
+        for name, lost in (('mirror_written', 'no'), ('mirror_file_full', 'yes'), ('mirror_failed', 'yes')):
+            assert got['sluice_mirror_packets_total', *sorted(('m', name, lost))] == outcome(name), got
+        assert got['sluice_mirror_held_packets', 'm'] == 0, got
     with cases('a reload makes files of it'):
         bed.reload(conf(services=mirror + 'files = 4\n'))
         send(20)

@@ -6,7 +6,8 @@
 
 /*
  * Threads that carve, sign what they carved, pass half of it to the neighbour, and verify the
- * signature before it is put: a slice that was handed out twice shows a foreign signature.
+ * signature before it is put: a slice that was handed out twice shows a foreign signature. Now and
+ * then they carve and put a burst, which leaves the other's chunk half used.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -18,6 +19,7 @@
 
 #define FEEDERS 2u
 #define WINDOW 64u /* slices that a feeder holds before it gives one away */
+#define FEED_BURST 4u
 
 struct signed_slice {
 	struct sl_frag_slice slice;
@@ -39,6 +41,7 @@ struct feeder {
 	struct passing *in, *out;
 	uint32_t *ready; /* feeders that have started: they begin together */
 	uint64_t carved, refused, wasted, mixed;
+	uint64_t left_out; /* behind the one that a burst was refused */
 	pthread_t thread;
 };
 
@@ -91,6 +94,30 @@ take_passed(struct feeder *me)
 	}
 }
 
+/* Carve, sign, verify and put a burst; the slices that it had, of FEED_BURST wanted. */
+static inline void
+feed_burst(struct feeder *me, uint64_t n)
+{
+	struct signed_slice s[FEED_BURST];
+	struct sl_frag_slice slice[FEED_BURST];
+	uint32_t size[FEED_BURST];
+	uint16_t got;
+
+	for (uint32_t i = 0; i < FEED_BURST; i++)
+		size[i] = 60 + (uint32_t)rand_r(&me->seed) % 1500;
+	got = sl_frag_carve_burst(me->f, me->worker, size, FEED_BURST, slice);
+	for (uint16_t i = 0; i < got; i++) {
+		s[i] = (struct signed_slice){.slice = slice[i], .signature = n << 8 | me->worker};
+		sign(&s[i]);
+	}
+	for (uint16_t i = 0; i < got; i++)
+		me->mixed += !signature_holds(&s[i]);
+	sl_frag_put_burst(me->f, slice, got);
+	me->carved += got;
+	me->refused += got < FEED_BURST; /* counted once a burst */
+	me->left_out += got < FEED_BURST ? FEED_BURST - 1 - got : 0;
+}
+
 static inline void *
 feed(void *arg)
 {
@@ -106,6 +133,11 @@ feed(void *arg)
 		struct signed_slice s = {.signature = n << 8 | me->worker};
 
 		take_passed(me);
+		if (n % 7 == 0 && n + FEED_BURST <= me->slices) {
+			feed_burst(me, n);
+			n += FEED_BURST - 1;
+			continue;
+		}
 		if (held == WINDOW) {
 			uint32_t i = (uint32_t)rand_r(&me->seed) % WINDOW;
 
@@ -160,6 +192,7 @@ feed_all(struct sl_frag *f, uint64_t slices, struct feeder *sum)
 		take_passed(&feeder[i]);
 		sum->carved += feeder[i].carved;
 		sum->refused += feeder[i].refused;
+		sum->left_out += feeder[i].left_out;
 		sum->wasted += feeder[i].wasted;
 		sum->mixed += feeder[i].mixed;
 	}

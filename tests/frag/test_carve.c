@@ -186,6 +186,31 @@ a_burst_takes_what_it_can(void)
 	}
 }
 
+/* Slices of one chunk in a row, of two chunks in turns, none at all, and the last ones of an
+ * allocator that was given up. */
+static void
+a_burst_is_put_wherever_it_lies(void)
+{
+	static const uint32_t sizes[] = {1024, 1024, 1024, 1024, 1024, 1024, 1024, 1024};
+
+	for (size_t i = 0; i < SL_COUNT_OF(modes); i++) {
+		struct sl_frag *f = frag_create(modes[i], 1, 4096, 8);
+		struct sl_frag_slice s[8], turns[8];
+
+		REQUIRE(sl_frag_carve_burst(f, 0, sizes, 8, s) == 8);
+		for (int k = 0; k < 8; k++)
+			turns[k] = s[k % 2 * 4 + k / 2];
+		sl_frag_put_burst(f, turns, 0);
+		CHECK_EQ(in_flight(f), modes[i] == SL_FRAG_PAGE ? 8 * 4096 : 8192);
+		sl_frag_put_burst(f, turns, 8);
+		CHECK(in_flight(f) <= 4096); /* the current chunk's */
+		REQUIRE(sl_frag_carve_burst(f, 0, sizes, 8, s) == 8);
+		sl_frag_put_burst(f, s, 5);
+		sl_frag_destroy(f);
+		sl_frag_put_burst(f, s + 5, 3); /* frees it: AddressSanitizer looks on */
+	}
+}
+
 /* The invariant notices what it is there for. */
 static void
 check_sees_damage(void)
@@ -220,6 +245,7 @@ main(void)
 	SL_TEST_RUN(an_idle_chunk_starts_again_in_place);
 	SL_TEST_RUN(a_wasted_slice_is_not_handed_out_again);
 	SL_TEST_RUN(a_burst_takes_what_it_can);
+	SL_TEST_RUN(a_burst_is_put_wherever_it_lies);
 	SL_TEST_RUN(check_sees_damage);
 	return test_end();
 }

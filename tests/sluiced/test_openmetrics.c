@@ -151,10 +151,10 @@ a_text_has_an_end(void)
 {
 	static char help[1u << 20];
 	struct openmetrics o = {0};
-	char name[8][4];
+	char name[20][4];
 
 	memset(help, 'h', sizeof(help) - 1);
-	for (int i = 0; i < 8; i++) {
+	for (int i = 0; i < 20; i++) {
 		snprintf(name[i], sizeof(name[i]), "f%d", i);
 		openmetrics_family(&o, name[i], OPENMETRICS_GAUGE, NULL, help);
 	}

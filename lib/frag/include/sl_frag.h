@@ -30,19 +30,22 @@
  *
  *     SL_FRAG_LOCK    one cursor for all workers; refill, the move of the cursor and the
  *                     reference are under a lock (a spinlock, or a queued MCS lock); the caller
- *                     copies outside of it
+ *                     copies outside of it. A burst too large for the rest of another worker's
+ *                     chunk parks it there, and its worker goes on with it later: a chunk that
+ *                     two cores write in turns is in the wrong cache for both
  *     SL_FRAG_LCORE   a cursor per worker, no lock
  *     SL_FRAG_PAGE    as LCORE, with one slice per chunk, which is then a page: what the other
  *                     two are measured against
  *
  * Where chunks wait, and where a refill looks for them, in this order:
  *
+ *     [ parked   ]   LOCK: the worker's own chunk that another one's burst left half used
  *     [ home     ]   chunks that came back; any thread pushes, the owner takes all in one exchange
  *                    and puts them in front of its own list, so that the warmest is used first
  *     [ own list ]   the owner's alone
  *     [ stock    ]   chunks that no worker took yet, or that an owner had too many of; a spinlock
  *     [ others   ]   the home of every other worker: taken whole, so that no idle worker
- *                    starves one
+ *                    starves one; last, in LOCK mode, what they have parked
  *
  * When all are empty the carve fails with -ENOBUFS and is counted; it never waits.
  *
@@ -130,12 +133,17 @@ struct sl_frag_cursor {
 	uint32_t own;	 /* own list: index + 1 of the first, 0: empty */
 	uint32_t taken;	 /* chunks taken out of the lists, modulo 2^32 */
 	uint32_t owned;	 /* chunks on the own list */
+	uint32_t home;	 /* of the current one */
 	uint64_t carved; /* bytes of earlier chunks, as are the next two */
 	uint64_t slices;
 	uint64_t tail;
 	uint64_t refills SL_CACHE_ALIGNED;
 	uint64_t stolen;
 	uint64_t exhausted;
+	/* LOCK, of a worker: the chunk that another one's burst left half used */
+	uint32_t parked; /* index + 1, 0: none */
+	uint32_t parked_offset;
+	uint32_t parked_handed;
 	uint8_t guard[SL_CACHE_GUARD];
 };
 
@@ -227,6 +235,14 @@ uint16_t sl_frag_carve_burst(struct sl_frag *f, uint32_t worker, const uint32_t 
  * Ordering: FR1: what was done with the bytes is over before they are carved again.
  */
 void sl_frag_put(struct sl_frag *f, const struct sl_frag_slice *slice);
+
+/**
+ * Give several slices back. Neighbours of one chunk cost one atomic operation together: it is the
+ * count that lcores which share a cursor fight for.
+ *
+ * Caller, Ordering: as sl_frag_put, for each.
+ */
+void sl_frag_put_burst(struct sl_frag *f, const struct sl_frag_slice *slice, uint16_t n);
 
 /**
  * Give back a slice that was carved for nothing. As sl_frag_put, counted as wasted.
