@@ -9,13 +9,17 @@
     sink-veth     sluice-udp-sink on the same veth, same senders
     sink-virtio   sluice-udp-sink on one core, fed over virtio-user by testpmd txonly on another
     sink-tapvu    the same over net_tapvu, our driver, in place of net_vhost
+    burst-virtio  sink-virtio with the mbufs handed out (--burst) in place of payloads copied (--recvmmsg)
+    burst-tapvu   the same over net_tapvu
+    loop-virtio   a hand-written loop that parses, verifies and copies, and does nothing else a stack does
     rxonly        testpmd rxonly on net_vhost in the sink's place
 
-The first two take turns, round by round; the last three as well, in turns of a quarter of a second. Each
+The first two take turns, round by round; the others as well, in turns of a quarter of a second. Each
 figure is the median of its rounds or turns, each ratio the median of their ratios; "faster
 half" takes the turns in which rxonly was not below its median, where the wire limits least. Needs what config/install-deps.sh installs, and a build in build/.
 """
 import argparse
+import functools
 import json
 import os
 import shutil
@@ -31,14 +35,16 @@ from turns import HERE, THERE, TOP
 sys.path.insert(0, os.path.join(TOP, 'tests', 'apps'))
 import apps  # noqa: E402  (the path comes first)
 
-SINK, FLOOD = (os.path.join(TOP, 'build', 'apps', name)
-               for name in ('sluice-udp-sink', 'sluice-udp-flood'))
+SINK, FLOOD, BENCH = (os.path.join(TOP, 'build', 'apps', name)
+                      for name in ('sluice-udp-sink', 'sluice-udp-flood', 'sluice-bench'))
 HUGEPAGES = '/proc/sys/vm/nr_hugepages'
 TAPVU = os.path.join(TOP, 'build', 'drivers', 'librte_net_tapvu.so')
 ONE_ROW = ('--json', '--recvmmsg', '--count', '100G')
-RATIOS = (('sink-virtio', 'rxonly'), ('sink-tapvu', 'rxonly'), ('sink-virtio', 'kernel'),
-          ('sink-veth', 'kernel'))
-VDEV = {'sink-virtio': 'net_vhost0,iface=%s', 'sink-tapvu': 'net_tapvu0,path=%s'}
+VHOST, TAPVU_PORT = 'net_vhost0,iface=%s', 'net_tapvu0,path=%s'
+WIRE = {'sink-virtio': (VHOST, '--recvmmsg'), 'sink-tapvu': (TAPVU_PORT, '--recvmmsg'),
+        'burst-virtio': (VHOST, '--burst'), 'burst-tapvu': (TAPVU_PORT, '--burst')}
+RATIOS = (*((row, 'rxonly') for row in (*WIRE, 'loop-virtio')), ('sink-virtio', 'loop-virtio'),
+          ('sink-virtio', 'kernel'), ('sink-veth', 'kernel'))
 
 
 def huge_reserve(pages):
@@ -85,12 +91,38 @@ def kernel_row(bed, seconds):
         return veth_row(bed, seconds, '--kernel')
 
 
+def eal(prefix, row, vdev):
+    return ('--lcores', f'0@{HERE}', '--no-pci', *turns.HUGE, '--no-telemetry', '--file-prefix', prefix + row,
+            '--log-level=*:error', '-d', TAPVU, '--vdev=' + vdev)
+
+
 def sink_pair(bed, folder, prefix, row):
+    vdev, call = WIRE[row]
     path = f'{folder}/{row}'
-    return turns.Pair(apps.Sink(bed, ['--lcores', f'0@{HERE}', '--no-pci', *turns.HUGE, '--no-telemetry',
-                                      '--file-prefix', prefix + row, '--log-level=*:error', '-d', TAPVU,
-                                      '--vdev=' + VDEV[row] % path, '--', *apps.ADDR4,
-                                      '--promiscuous', '--batch', '64', *ONE_ROW], (), True), path)
+    return turns.Pair(apps.Sink(bed, [*eal(prefix, row, vdev % path), '--', *apps.ADDR4, '--promiscuous',
+                                      '--batch', '64', '--json', call, '--count', '100G'], (), True), path)
+
+
+class Loop:
+    """sluice-bench wire, to be signalled and ended as the other receivers are."""
+
+    def __init__(self, arguments):
+        self.process = subprocess.Popen([BENCH, *arguments], stdout=subprocess.DEVNULL)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def loop_pair(folder, prefix):
+    path = f'{folder}/loop'
+    loop = Loop([*eal(prefix, 'loop', VHOST % path), '--', 'wire', '--seconds', '86400'])
+    end = time.monotonic() + apps.PATIENCE_S
+    while not os.path.exists(path):
+        if loop.process.poll() is not None or time.monotonic() > end:
+            sys.exit('sluice-bench wire did not start')
+        time.sleep(0.05)
+    return turns.Pair(loop, path)
 
 
 def rxonly_pair(folder):
@@ -100,12 +132,13 @@ def rxonly_pair(folder):
 
 def virtio_rows(bed, folder, count):
     prefix = f'slcmp{os.getpid()}s'
+    makers = {row: functools.partial(sink_pair, bed, folder, prefix, row) for row in WIRE}
+    makers['loop-virtio'] = functools.partial(loop_pair, folder, prefix)
+    makers['rxonly'] = functools.partial(rxonly_pair, folder)
     try:
-        return turns.take({'sink-virtio': lambda: sink_pair(bed, folder, prefix, 'sink-virtio'),
-                           'sink-tapvu': lambda: sink_pair(bed, folder, prefix, 'sink-tapvu'),
-                           'rxonly': lambda: rxonly_pair(folder)}, count)
+        return turns.take(makers, count)
     finally:
-        for row in VDEV:
+        for row in (*WIRE, 'loop'):
             shutil.rmtree(f'{apps.RUNTIME}/{prefix}{row}', ignore_errors=True)
 
 
@@ -118,7 +151,7 @@ def main():
     args = parser.parse_args()
     if os.geteuid() != 0:
         sys.exit('compare-sinks.py needs root for network namespaces and hugepages')
-    before = huge_reserve(512)
+    before = huge_reserve(1536)
     folder = tempfile.mkdtemp(prefix='sluice-compare')
     bed = apps.Bed(SINK, FLOOD)
     rows = {name: [] for name in ('kernel', 'sink-veth')}
@@ -145,7 +178,7 @@ def ratios(one, other):
 def report(rows, as_json):
     middle = statistics.median(rows['rxonly'])
     named = {f'{one}/{other}': ratios(rows[one], rows[other]) for one, other in RATIOS}
-    for row in VDEV:
+    for row in (*WIRE, 'loop-virtio'):
         named[f'{row}/rxonly, faster half'] = [
             a / b for a, b in zip(rows[row], rows['rxonly']) if b >= middle]
     turns.report('sinks', rows, named, as_json)

@@ -40,6 +40,7 @@ extern const struct bench_command bench_txring;
 extern const struct bench_command bench_frag;
 extern const struct bench_command bench_tap;
 extern const struct bench_command bench_udpq;
+extern const struct bench_command bench_wire;
 
 /* eal.c */
 

@@ -22,6 +22,7 @@ static const struct bench_command *const commands[] = {
 	&bench_frag,
 	&bench_tap,
 	&bench_udpq,
+	&bench_wire,
 };
 
 static void

@@ -12,6 +12,7 @@ import glob
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -165,6 +166,33 @@ def test_eal_arguments(bench):
           for r in rows if 'other-core' in r['case']), rows)
 
 
+def datagram(port, payload):
+    udp = struct.pack('!HHHH', 1000, port, 8 + len(payload), 0) + payload
+    ip = struct.pack('!BBHHHBBH4s4s', 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0, bytes((198, 18, 0, 1)),
+                     bytes((198, 18, 0, 2)))
+    total = sum(struct.unpack('!10H', ip))
+    total = ~((total & 0xffff) + (total >> 16)) & 0xffff
+    return bytes(12) + b'\x08\x00' + ip[:10] + struct.pack('!H', total) + ip[12:] + udp
+
+
+def test_wire(bench):
+    """The hand-written loop on a port of the user's: takes what is UDP to port 9, counts the rest."""
+    eal = ('-l', '0', '--no-huge', '-m', '128', '--no-pci', '--no-telemetry', f'--file-prefix=bench-run-{os.getpid()}')
+    frames = [datagram(port, b'x' * 22) for port in (9, 8, 9, 9)] + [bytes(60)]
+    with tempfile.NamedTemporaryFile(suffix='.pcap') as f:
+        f.write(struct.pack('=IHHiIII', 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1))
+        for frame in frames:
+            f.write(struct.pack('=IIII', 0, 0, len(frame), len(frame)) + frame)
+        f.flush()
+        status, out, err = run(bench, *eal, f'--vdev=net_pcap0,rx_pcap={f.name}', '--', 'wire', '--json',
+                               '--seconds', '0.3')
+    rows = rows_of(out)
+    check('wire', status == 0 and len(rows) == 1 and rows[0]['bench'] == 'wire'
+          and (rows[0]['received'], rows[0]['taken']) == (5, 3), err or rows)
+    status, out, err = run(bench, *eal, '--', 'wire', '--seconds', '0.3')
+    check('wire without a port', status == 1 and '--vdev' in err and out == '', (status, out, err))
+
+
 def test_interrupt(bench):
     """SIGINT ends the run with the rows of what was measured."""
     with subprocess.Popen([bench, 'udpq', '--json', '--seconds', '20'], text=True,
@@ -183,6 +211,7 @@ def main(bench):
     test_packet(bench)
     test_options(bench)
     test_eal_arguments(bench)
+    test_wire(bench)
     test_interrupt(bench)
     print(f'{passed} passed, {failed} failed, {skipped} skipped')
     return failed != 0
