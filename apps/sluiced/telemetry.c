@@ -17,8 +17,11 @@
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <rte_ether.h>
+
+#include "../common/app.h"
 #include "forward.h"
 #include "session.h"
+#include "sl_errno.h"
 #include "telemetry.h"
 
 /* Telemetry calls back without an argument of ours. */
@@ -60,10 +63,16 @@ telemetry_u64(struct rte_tel_data *t, const char *name, uint64_t n)
 bool
 telemetry_add(const struct telemetry_endpoint *endpoints, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		if (rte_telemetry_register_cmd(
-			    endpoints[i].cmd, endpoints[i].call, endpoints[i].help) != 0)
-			return false;
+	for (size_t i = 0; i < n; i++) {
+		int ret = rte_telemetry_register_cmd(
+			endpoints[i].cmd, endpoints[i].call, endpoints[i].help);
+
+		if (ret == 0)
+			continue;
+		app_note("telemetry does not take the endpoint %.*s: %s", TELEMETRY_CMD_LEN,
+			endpoints[i].cmd, sl_strerror(ret));
+		return false;
+	}
 	return true;
 }
 

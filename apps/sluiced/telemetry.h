@@ -17,13 +17,19 @@
 
 #include "daemon.h"
 
+/** What telemetry takes of a path and of a help text, with their ends. */
+#define TELEMETRY_CMD_LEN 56
+#define TELEMETRY_HELP_LEN 128
+
+/** An endpoint. The texts have a size, so that the compiler refuses what telemetry would at the start. */
 struct telemetry_endpoint {
-	const char *cmd;
+	char cmd[TELEMETRY_CMD_LEN];
 	telemetry_cb call;
-	const char *help;
+	char help[TELEMETRY_HELP_LEN];
 };
 
-/** Register endpoints; false when telemetry does not take them. Caller: main thread, once. */
+/** Register endpoints; false when telemetry does not take one of them, which is told. Caller: main
+ * thread, once. */
 bool telemetry_add(const struct telemetry_endpoint *endpoints, size_t n);
 
 /* What the modules' files have for telemetry_open. */
