@@ -159,6 +159,17 @@ on_stations(const char *cmd, const char *param, struct rte_tel_data *t)
 	return ret;
 }
 
+void
+bridge_outcomes(const struct daemon *d, bool drops, struct rte_tel_data *t)
+{
+	struct bridge_counts c = {0};
+
+	bridges_counts(d, &c);
+	for (int i = 0; i < BRIDGE_OUTCOMES && d->conf.nbridges > 0; i++)
+		if (bridge_outcome_info[i].drop || !drops)
+			telemetry_u64(t, bridge_outcome_info[i].name, c.outcome[i]);
+}
+
 bool
 bridge_telemetry_open(void)
 {

@@ -208,6 +208,7 @@ struct daemon {
 	struct sl_inet *inet;
 	struct sl_udp *udp;
 	uint16_t port_id[CONF_PORTS_MAX];
+	bool link_up[CONF_PORTS_MAX]; /**< when the main thread last looked */
 	uint16_t vlan_handle[CONF_VLANS_MAX]; /**< the stack's, of [vlan] sections */
 	uint16_t nexceptions;
 	struct exception *exception[CONF_PORTS_MAX + CONF_VLANS_MAX];

@@ -17,6 +17,7 @@
 #include "../common/app.h"
 #include "daemon.h"
 #include "exception.h"
+#include "links.h"
 #include "metrics.h"
 #include "notify.h"
 #include "session.h"
@@ -206,12 +207,12 @@ run(struct daemon *d, int fd)
 	uint64_t turns[CONF_LCORES_MAX] = {0};
 	uint64_t watchdog = notify_watchdog_ms();
 	/* Twice in the time, so that a late one is not too late. */
-	int ms = watchdog != 0 ? (int)RTE_MAX(RTE_MIN(watchdog / 2, 60000u), 1u) : -1;
+	int ms = watchdog != 0 ? (int)RTE_MAX(RTE_MIN(watchdog / 2, LINKS_MS), 1u) : LINKS_MS;
 
-	if (d->nexceptions > 0 && (ms < 0 || ms > LINK_MS))
+	if (d->nexceptions > 0 && ms > LINK_MS)
 		ms = LINK_MS;
 	if (d->conf.nbridges > 0)
-		ms = ms < 0 ? AGE_MS : RTE_MIN(ms, AGE_MS);
+		ms = RTE_MIN(ms, AGE_MS);
 
 	for (;;) {
 		bool balances = daemon_backends(d);
@@ -225,6 +226,7 @@ run(struct daemon *d, int fd)
 			return;
 		else if (watchdog != 0 && workers_alive(d, turns))
 			notify_watchdog();
+		links_look(d);
 		if (sig == 0)
 			bridges_age(d);
 	}

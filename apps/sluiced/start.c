@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,9 +24,12 @@
 
 #include "../common/app.h"
 #include "daemon.h"
+#include "early.h"
 #include "exception.h"
-#include "sl_errno.h"
 #include "secondary.h"
+#include "served.h"
+#include "sl_errno.h"
+#include "sl_unix.h"
 #include "sleep.h"
 
 #define TX_RING 1024
@@ -136,6 +140,19 @@ eal_start(const struct daemon *d)
 	secondary_open(&d->conf);
 }
 
+/* A port that serves a socket may wait for its peer, so it is told. */
+static void
+port_socket(const struct conf_port *p)
+{
+	char path[CONF_VALUE_LEN];
+
+	if (!served_path(p->devargs, path, sizeof(path)))
+		return;
+	(void)sl_unix_remove_stale(path, SOCK_STREAM);
+	if (strncmp(p->device, "net_virtio_user", 15) == 0)
+		app_note("port %s: waits until a vhost-user backend connects to %s", p->name, path);
+}
+
 /* Find the driver, and let it make the port. */
 static void
 port_probe(struct daemon *d, uint16_t i)
@@ -146,6 +163,7 @@ port_probe(struct daemon *d, uint16_t i)
 	int ret = 0;
 
 	conf_devargs(&d->conf, p, devargs, sizeof(devargs));
+	port_socket(p);
 	app_log_keep(&log);
 	if (p->vdev)
 		ret = rte_dev_probe(devargs);
@@ -345,6 +363,7 @@ daemon_start(struct daemon *d)
 {
 	struct sl_inet_conf inet_conf = {.workers = d->conf.lcores.n};
 	struct sl_udp_conf udp_conf = {0};
+	struct early early;
 	struct timespec now;
 	int ret;
 
@@ -360,10 +379,12 @@ daemon_start(struct daemon *d)
 	if (ret != 0)
 		app_fail("no network stack: %s.", sl_strerror(ret));
 	memset(d->worker, 0, d->nworkers * sizeof(*d->worker));
+	early_begin(&early);
 	for (uint16_t i = 0; i < d->conf.nports; i++) {
 		port_probe(d, i);
 		port_start(d, i);
 	}
+	early_end(&early);
 	for (uint16_t i = 0; i < d->conf.nvlans; i++)
 		vlan_start(d, i);
 	udp_conf.pool = d->pool;

@@ -343,22 +343,11 @@ mirror_outcomes(const struct daemon *d, bool drops, struct rte_tel_data *t)
 	telemetry_u64(t, "mirror_failed", counts[MIRROR_FAILED]);
 }
 
-static void
-bridge_outcomes(const struct daemon *d, bool drops, struct rte_tel_data *t)
-{
-	struct bridge_counts c = {0};
-
-	bridges_counts(d, &c);
-	for (int i = 0; i < BRIDGE_OUTCOMES && d->conf.nbridges > 0; i++)
-		if (bridge_outcome_info[i].drop || !drops)
-			telemetry_u64(t, bridge_outcome_info[i].name, c.outcome[i]);
-}
-
 /* Outcomes of the stack, of services, bridges and ports; drops alone, or all. */
 static void
 outcomes_dict(const struct daemon *d, bool drops, struct rte_tel_data *t)
 {
-	uint64_t counts[SL_OUTCOME_COUNT], outcome[SERVICE_OUTCOMES], missed = 0;
+	uint64_t counts[SL_OUTCOME_COUNT], outcome[SERVICE_OUTCOMES], missed = 0, lost = 0;
 	struct rte_eth_stats s;
 
 	rte_tel_data_start_dict(t);
@@ -379,10 +368,13 @@ outcomes_dict(const struct daemon *d, bool drops, struct rte_tel_data *t)
 	bridge_outcomes(d, drops, t);
 	telemetry_u64(t, "purged", d->gone.purged);
 	for (uint16_t i = 0; i < d->conf.nports; i++)
-		if (rte_eth_stats_get(d->port_id[i], &s) == 0)
+		if (rte_eth_stats_get(d->port_id[i], &s) == 0) {
 			missed += s.imissed;
+			lost += s.oerrors;
+		}
 	telemetry_u64(t, "spread_full", spreads_full(d));
 	telemetry_u64(t, "port_missed", missed);
+	telemetry_u64(t, "port_gave_up", lost);
 	exception_drops(d, t);
 }
 

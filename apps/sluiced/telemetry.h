@@ -100,5 +100,7 @@ void telemetry_page_end(struct telemetry_page *p, uint64_t next, uint64_t total)
 
 /** What exception paths lost, into an object. */
 void exception_drops(const struct daemon *d, struct rte_tel_data *t);
+/** What became of bridges' frames, drops alone or all, into an object. */
+void bridge_outcomes(const struct daemon *d, bool drops, struct rte_tel_data *t);
 
 #endif

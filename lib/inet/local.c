@@ -236,3 +236,13 @@ sl_inet_addr_is_broadcast(const struct sl_inet *inet, const struct sl_addr *addr
 	inet_table_unlock(inet);
 	return found;
 }
+
+void
+sl_inet_announce(struct sl_inet *inet, uint16_t port_id)
+{
+	inet_table_read(inet);
+	for (uint32_t i = 0; i < inet->port_count; i++)
+		if (inet->port[i]->dev == port_id)
+			inet_addrs_announce(inet, inet->port[i]);
+	inet_table_unlock(inet);
+}

@@ -109,6 +109,22 @@ inet_nd_probe(struct inet_worker *w, struct inet_port *port, struct inet_wport *
 	nd_output(w, port, wport, &nd, mac);
 }
 
+void
+inet_nd_announce(struct inet_worker *w, struct inet_port *port, struct inet_wport *wport,
+	const struct sl_addr *addr)
+{
+	struct nd nd = {.type = ICMP6_NA,
+		.flags = NA_OVERRIDE,
+		.option = OPT_TARGET_LLA,
+		.target = *addr,
+		.src = *addr,
+		.dst = inet_all_nodes};
+	uint8_t mac[RTE_ETHER_ADDR_LEN];
+
+	group_mac(&nd.dst, mac);
+	nd_output(w, port, wport, &nd, mac);
+}
+
 /* Options of a message: lengths in units of 8, never 0. *lla: the MAC address in option `want`, if
  * there. False for a malformed list. */
 static bool

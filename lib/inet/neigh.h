@@ -51,6 +51,9 @@ void inet_timers_dev(
 /** The address is filled in and may be used from now on, or is gone. Announced by the next timer. */
 void inet_addr_set_state(struct sl_inet *inet, struct inet_addr *a, uint32_t state);
 
+/** Let the next timer announce the usable addresses of a port. Table held. */
+void inet_addrs_announce(struct sl_inet *inet, struct inet_port *port);
+
 /** End of an address's duplicate detection by an objection. */
 void inet_addr_conflict(struct sl_inet *inet, struct inet_addr *a);
 
@@ -59,8 +62,10 @@ void inet_arp_ask(struct inet_worker *w, struct inet_port *port, struct inet_wpo
 	const struct sl_addr *addr, const uint8_t *mac);
 void inet_nd_ask(struct inet_worker *w, struct inet_port *port, struct inet_wport *wport,
 	const struct sl_addr *addr, const uint8_t *mac);
-/* Tell everybody about an IPv4 address of ours; ask everybody whether an IPv6 one is taken. */
+/* Tell everybody about an address of ours; ask everybody whether an IPv6 one is taken. */
 void inet_arp_announce(struct inet_worker *w, struct inet_port *port, struct inet_wport *wport,
+	const struct sl_addr *addr);
+void inet_nd_announce(struct inet_worker *w, struct inet_port *port, struct inet_wport *wport,
 	const struct sl_addr *addr);
 void inet_nd_probe(struct inet_worker *w, struct inet_port *port, struct inet_wport *wport,
 	const struct sl_addr *addr);

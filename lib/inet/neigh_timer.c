@@ -20,7 +20,8 @@
 enum ask_kind {
 	ASK_ALL,      /* multicast or broadcast */
 	ASK_ONE,      /* at the address known */
-	ASK_ANNOUNCE, /* an address of ours: gratuitous ARP, or the probe for duplicates */
+	ASK_ANNOUNCE, /* an address of ours: gratuitous ARP, or a neighbour advertisement */
+	ASK_PROBE,    /* an IPv6 address that is to be ours: the probe for duplicates */
 };
 
 struct asks {
@@ -120,7 +121,8 @@ addresses_locked(
 		if (a->announce) {
 			a->announce = false;
 			a->due_ns = now_ns + DAD_NS;
-			add_ask(asks, ASK_ANNOUNCE, &a->addr, 0);
+			add_ask(asks, a->state == INET_ADDR_READY ? ASK_ANNOUNCE : ASK_PROBE,
+				&a->addr, 0);
 		} else if (a->state == INET_ADDR_TENTATIVE && now_ns >= a->due_ns) {
 			sl_store_relaxed(&a->state, (uint32_t)INET_ADDR_READY);
 			/* It may suit better than what workers remember as source. */
@@ -141,6 +143,8 @@ send_asks(struct inet_worker *w, struct inet_port *port, struct inet_wport *wpor
 		if (asks->a[i].kind == ASK_ANNOUNCE && v4)
 			inet_arp_announce(w, port, wport, addr);
 		else if (asks->a[i].kind == ASK_ANNOUNCE)
+			inet_nd_announce(w, port, wport, addr);
+		else if (asks->a[i].kind == ASK_PROBE)
 			inet_nd_probe(w, port, wport, addr);
 		else if (v4)
 			inet_arp_ask(w, port, wport, addr, mac);
@@ -198,5 +202,17 @@ inet_addr_set_state(struct sl_inet *inet, struct inet_addr *a, uint32_t state)
 	rte_spinlock_lock(&inet->neigh->lock);
 	a->announce = state != INET_ADDR_NONE;
 	sl_store_release(&a->state, state); /* IN1 */
+	rte_spinlock_unlock(&inet->neigh->lock);
+}
+
+void
+inet_addrs_announce(struct sl_inet *inet, struct inet_port *port)
+{
+	uint32_t n = sl_load_acquire(&port->addr_count); /* IN1 */
+
+	rte_spinlock_lock(&inet->neigh->lock);
+	for (uint32_t i = 0; i < n; i++)
+		if (inet_addr_state(&port->addr[i]) == INET_ADDR_READY)
+			port->addr[i].announce = true;
 	rte_spinlock_unlock(&inet->neigh->lock);
 }

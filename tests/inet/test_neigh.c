@@ -295,6 +295,45 @@ announcements(void)
 	t_close();
 }
 
+/* Everybody is told again once the link is there again: IPv4 by gratuitous ARP, IPv6 by an advertisement. */
+static void
+announced_again(void)
+{
+	unsigned int arp = 0, nd = 0;
+	const uint8_t *p;
+	size_t len;
+
+	t_open(NULL);
+	sl_inet_announce(t_inet, (uint16_t)(t_port + 1)); /* nobody's */
+	t_pass(20 * T_MS);
+	CHECK_EQ(t_outs, 0);
+	sl_inet_announce(t_inet, t_port);
+	t_pass(20 * T_MS);
+	CHECK_EQ(t_outs, 3); /* both addresses, and the link-local one */
+	for (unsigned int i = 0; i < t_outs; i++) {
+		p = t_out_data(i, &len);
+		if (len >= 42 && p[12] == 0x08 && p[13] == 0x06) {
+			CHECK(memcmp(p + 28, p + 38, 4) == 0);
+			arp++;
+			continue;
+		}
+		REQUIRE(len >= 86);
+		/* To all nodes, with override, of the sender's own address, with our MAC address. */
+		CHECK(memcmp(p, "\x33\x33\0\0\0\1", 6) == 0);
+		CHECK_EQ(p[54], 136);
+		CHECK_EQ(p[58], 0x20);
+		CHECK(memcmp(p + 22, p + 62, 16) == 0);
+		CHECK(p[78] == 2 && p[79] == 1 && memcmp(p + 80, t_our_mac, 6) == 0);
+		nd++;
+	}
+	CHECK_EQ(arp, 1);
+	CHECK_EQ(nd, 2);
+	t_drop_out();
+	t_pass(1 * T_S);
+	CHECK_EQ(t_outs, 0); /* once */
+	t_close();
+}
+
 /* A full table: those in use stay, whoever asks for more. */
 static void
 floods_do_not_evict(void)
@@ -394,6 +433,7 @@ main(int argc, char **argv)
 	SL_TEST_RUN(arp_packets);
 	SL_TEST_RUN(gratuitous_arp_updates);
 	SL_TEST_RUN(announcements);
+	SL_TEST_RUN(announced_again);
 	SL_TEST_RUN(floods_do_not_evict);
 	SL_TEST_RUN(waiting_packets_of_all_are_bounded);
 	return test_end();

@@ -242,9 +242,11 @@ static void
 transmit(struct pktring_queue *q, struct rte_mbuf **pkts, uint16_t n)
 {
 	uint64_t has = 0, bytes = 0, now_ns;
+	uint16_t got;
 
 	if (q->tx_clients == 0) {
 		count(&q->tx_count[TX_NO_CLIENT], n);
+		count(&q->tx_count[TX_LOST], n);
 		return;
 	}
 	now_ns = wall_ns();
@@ -252,7 +254,9 @@ transmit(struct pktring_queue *q, struct rte_mbuf **pkts, uint16_t n)
 		has |= client_tx(q, q->tx_client[i], pkts, n, now_ns);
 	for (uint16_t i = 0; i < n; i++)
 		bytes += has >> i & 1 ? pkts[i]->pkt_len : 0;
-	count(&q->tx_count[TX_PACKETS], (uint64_t)__builtin_popcountll(has));
+	got = (uint16_t)__builtin_popcountll(has);
+	count(&q->tx_count[TX_PACKETS], got);
+	count(&q->tx_count[TX_LOST], n - got);
 	count(&q->tx_count[TX_BYTES], bytes);
 }
 

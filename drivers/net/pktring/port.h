@@ -33,6 +33,7 @@ enum pktring_count {
 	TX_NO_CLIENT, /* nobody with a receive ring there */
 	TX_FULL,      /* a client's ring had no room: once a client */
 	TX_BELLS,     /* clients woken */
+	TX_LOST,      /* frames that went to nobody, for whichever of these reasons */
 	COUNT_MAX
 };
 

@@ -18,6 +18,7 @@
 
 #include "port.h"
 #include "sl_errno.h"
+#include "sl_unix.h"
 
 #define STRANGERS_MAX 64
 #define REAP_MS 100
@@ -228,20 +229,6 @@ serve(void *arg)
 	return NULL;
 }
 
-/* Is the file at the path a socket that nobody listens on any more? */
-static bool
-is_stale(const struct sockaddr_un *addr)
-{
-	int fd = sl_sys(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-	int ret;
-
-	if (fd < 0)
-		return false;
-	ret = sl_sys(connect(fd, (const struct sockaddr *)addr, sizeof(*addr)));
-	close(fd);
-	return ret == -ECONNREFUSED;
-}
-
 static int
 listen_on(const char *path)
 {
@@ -254,8 +241,7 @@ listen_on(const char *path)
 	fd = sl_sys(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 	if (fd < 0)
 		return fd;
-	if (is_stale(&addr))
-		unlink(path);
+	(void)sl_unix_remove_stale(path, SOCK_SEQPACKET);
 	ret = sl_sys(bind(fd, (struct sockaddr *)&addr, sizeof(addr)));
 	if (ret == 0) {
 		ret = sl_sys(listen(fd, STRANGERS_MAX));

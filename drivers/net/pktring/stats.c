@@ -51,8 +51,7 @@ pktring_stats_get(struct rte_eth_dev *dev, struct rte_eth_stats *stats)
 		stats->obytes += tx_bytes;
 		stats->ierrors += pktring_count(port, i, RX_BAD);
 		stats->rx_nombuf += pktring_count(port, i, RX_NO_MBUF);
-		stats->oerrors +=
-			pktring_count(port, i, TX_NO_CLIENT) + pktring_count(port, i, TX_FULL);
+		stats->oerrors += pktring_count(port, i, TX_LOST);
 		if (i >= RTE_ETHDEV_QUEUE_STAT_CNTRS)
 			continue;
 		stats->q_ipackets[i] = rx;

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include <linux/virtio_config.h>
 #include <linux/virtio_net.h>
@@ -15,6 +16,7 @@
 #include <rte_vhost.h>
 
 #include "sl_errno.h"
+#include "sl_unix.h"
 #include "tapvu_priv.h"
 
 #define BIT(n) (UINT64_C(1) << (n))
@@ -484,6 +486,9 @@ tapvu_frontend_open(struct tapvu_port *port)
 	uint64_t flags = port->args.client ? RTE_VHOST_USER_CLIENT : 0;
 	int ret;
 
+	/* What a killed process has left there would keep rte_vhost from binding to it. */
+	if (!port->args.client)
+		(void)sl_unix_remove_stale(port->args.path, SOCK_STREAM);
 	if (rte_vhost_driver_register(port->args.path, flags) != 0) {
 		TAPVU_LOG(ERR,
 			"path=%s: the socket cannot be had; is it in use, or its folder missing?\n",

@@ -195,6 +195,16 @@ int sl_inet_port_find(const struct sl_inet *inet, uint16_t port_id, uint16_t svl
 int sl_inet_addr_add(struct sl_inet *inet, uint16_t port_id, const struct sl_addr *addr,
 	uint8_t prefix) SL_MUST_CHECK;
 
+/**
+ * Tell the hosts on a link which MAC address a port's usable addresses have (gratuitous ARP,
+ * unsolicited neighbour advertisements), by the port's next timer turn; for links that come up: a host
+ * may remember another one. Its ports with tags, too.
+ *
+ * @param port_id   of the DPDK port; one that is not in the stack is passed over
+ * Caller: any thread; may wait for a control call.
+ */
+void sl_inet_announce(struct sl_inet *inet, uint16_t port_id);
+
 /** Is addr one of ours and usable (not in duplicate detection)? Caller: any thread; may wait for a
  * control call, as the next two. */
 bool sl_inet_addr_is_local(const struct sl_inet *inet, const struct sl_addr *addr);

@@ -189,6 +189,30 @@ counters_have_causes(void)
 	link_wait(false);
 }
 
+/* Each frame is sent or lost, once, however many clients had it or had no room. */
+static void
+a_frame_counts_once(void)
+{
+	struct sl_client *small = client_open(TPACKET_V2, 32, 32), *large;
+	struct rte_eth_stats stats;
+
+	large = client_open(TPACKET_V2, 32, 64);
+	REQUIRE(rte_eth_stats_reset(PORT) == 0);
+	for (int i = 0; i < 70; i++) {
+		struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
+
+		REQUIRE(m != NULL && rte_pktmbuf_append(m, 60) != NULL);
+		REQUIRE(rte_eth_tx_burst(PORT, 0, &m, 1) == 1);
+	}
+	CHECK_EQ(xstat("tx_client_ring_full"), 38 + 6);
+	REQUIRE(rte_eth_stats_get(PORT, &stats) == 0);
+	CHECK_EQ(stats.opackets, 64);
+	CHECK_EQ(stats.oerrors, 6);
+	sl_client_close(small);
+	sl_client_close(large);
+	link_wait(false);
+}
+
 /* Until the process sleeps in a system call. */
 static void
 sleep_wait(pid_t pid)
@@ -644,6 +668,7 @@ main(int argc, char **argv)
 	SL_TEST_RUN(frames_arrive_and_slots_come_back);
 	SL_TEST_RUN(frames_are_found_in_the_receive_ring);
 	SL_TEST_RUN(counters_have_causes);
+	SL_TEST_RUN(a_frame_counts_once);
 	SL_TEST_RUN(a_waiting_client_is_woken);
 	SL_TEST_RUN(a_sleeping_port_is_woken);
 	SL_TEST_RUN(queues_stop_and_start);
