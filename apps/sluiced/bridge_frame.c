@@ -13,6 +13,7 @@
 #include <rte_net.h>
 
 #include "bridge.h"
+#include "sl_dpdk.h"
 
 #define TAG_LEN 4u
 #define TCP_CSUM_OFFSET 16u
@@ -114,6 +115,9 @@ find_request(struct rte_mbuf *m, struct request *r)
 
 	if (!udp && (type & RTE_PTYPE_L4_MASK) != RTE_PTYPE_L4_TCP)
 		return -EOPNOTSUPP;
+	/* A transport header is named also behind what is no IP header. */
+	if (!ipv6 && !RTE_ETH_IS_IPV4_HDR(type))
+		return -EOPNOTSUPP;
 	if (transport_len(m, &lens, ipv6, &r->len) != 0)
 		return -EOPNOTSUPP;
 	r->start = (uint32_t)lens.l2_len + lens.l3_len;
@@ -139,7 +143,7 @@ complete(struct rte_mbuf **m, const struct request *r, struct rte_mempool *pool)
 
 	if (ret != 0)
 		return ret;
-	if (rte_raw_cksum_mbuf(*m, r->start, r->len, &sum) != 0)
+	if (sl_raw_cksum_mbuf(*m, r->start, r->len, &sum) != 0)
 		return -EOPNOTSUPP;
 	sum = (uint16_t)~sum;
 	if (sum == 0 && r->offset == UDP_CSUM_OFFSET)

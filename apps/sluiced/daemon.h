@@ -359,8 +359,10 @@ const char *daemon_handle_name(const struct daemon *d, uint16_t handle);
 
 struct audit_line;
 
-/** Open the mirror of a service, if it is one: 0 or -errno. */
+/** Open the mirror of a service, if it is one: 0 or -errno. Nothing that is there changes. */
 int service_mirror_open(struct daemon *d, struct service *s);
+/** Let it have its file's name, once it is in use and the one that it replaces is closed. */
+void service_mirror_begin(struct service *s);
 /** Close it; its counts go to d->gone_mirror. No worker has the service any more. Locked. */
 void service_mirror_close(struct daemon *d, struct service *s);
 /** Give it datagrams. The reader's worker. */

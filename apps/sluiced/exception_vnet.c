@@ -15,6 +15,10 @@
 
 #define TCP_CKSUM 16u
 #define UDP_CKSUM 6u
+#define TCP_LEN 20u
+#define UDP_LEN 8u
+#define IP4_LEN 20u
+#define IP6_LEN 40u
 
 /* Where the transport header of a frame is, tags not counted; false if it is not TCP or UDP right
  * behind the network header. Only what is in f->head is looked at. */
@@ -26,13 +30,13 @@ find_l4(const struct sl_inet_frame *f, bool *v6, uint8_t *proto, uint32_t *l4)
 	uint16_t type = (uint16_t)(l3[-2] << 8 | l3[-1]);
 
 	*v6 = type == RTE_ETHER_TYPE_IPV6;
-	if (room < (*v6 ? 40u : 20u) || (!*v6 && type != RTE_ETHER_TYPE_IPV4))
+	if (room < (*v6 ? IP6_LEN : IP4_LEN) || (!*v6 && type != RTE_ETHER_TYPE_IPV4))
 		return false;
 	*proto = *v6 ? l3[6] : l3[9];
-	len = *v6 ? 40u : (l3[0] & 0xfu) * 4;
+	len = *v6 ? IP6_LEN : (l3[0] & 0xfu) * 4;
 	*l4 = RTE_ETHER_HDR_LEN + len;
-	return (*proto == IPPROTO_TCP && len + 20 <= room) ||
-	       (*proto == IPPROTO_UDP && len + 8 <= room);
+	return len >= IP4_LEN && ((*proto == IPPROTO_TCP && len + TCP_LEN <= room) ||
+					 (*proto == IPPROTO_UDP && len + UDP_LEN <= room));
 }
 
 void
@@ -62,13 +66,27 @@ exception_to_kernel(const struct sl_inet_frame *f, struct sl_tapq_vnet_hdr *h)
 	h->hdr_len = (uint16_t)(l4 + (tcp[12] >> 4) * 4u);
 }
 
+/* Does the port complete this checksum? It finds the field by itself: behind the network header,
+ * where the protocol has it. */
+static bool
+port_sums(const struct exception_port *port, const struct sl_vnet *v)
+{
+	bool tcp = v->proto == IPPROTO_TCP;
+
+	if (!(tcp ? port->tcp_cksum : v->proto == IPPROTO_UDP && port->udp_cksum))
+		return false;
+	return v->csum && v->l4_len >= (tcp ? TCP_LEN : UDP_LEN) &&
+	       v->csum_start == v->l2_len + v->l3_len &&
+	       v->csum_offset == (tcp ? TCP_CKSUM : UDP_CKSUM);
+}
+
 static bool
 port_segments(const struct exception_packets *p)
 {
 	bool tcp = p->v.gso == SL_VNET_GSO_TCP4 || p->v.gso == SL_VNET_GSO_TCP6;
 
 	/* Transmit flags cannot say that the first segment alone has CWR. */
-	return p->port->tso && tcp && !p->v.ecn && p->v.l4_len != 0;
+	return p->port->tso && tcp && !p->v.ecn && port_sums(p->port, &p->v);
 }
 
 int
@@ -81,29 +99,23 @@ exception_begin(struct exception_packets *p, const void *header)
 	if (p->len < RTE_ETHER_HDR_LEN)
 		return -EINVAL;
 	ret = sl_vnet_check(header, p->frame, p->len, &p->v);
-	if (ret != 0 || p->v.gso == SL_VNET_GSO_NONE || port_segments(p))
+	if (ret != 0 || p->v.gso == SL_VNET_GSO_NONE)
 		return ret;
+	/* Also where the port cuts: so its headers are what the request says they are. */
 	ret = sl_vnet_cut(&p->v, p->frame, p->len, &p->cut);
-	if (ret == 0)
+	if (ret == 0 && !port_segments(p))
 		p->segments = p->cut.segments;
 	return ret;
 }
 
-/* Let the port complete the transport checksum, if it does such; else that is up to us. */
-static bool
-ask_cksum(const struct exception_port *port, const struct sl_vnet *v, struct rte_mbuf *m)
+static void
+ask_cksum(const struct sl_vnet *v, struct rte_mbuf *m)
 {
-	bool tcp = v->proto == IPPROTO_TCP;
-
-	if (!(tcp ? port->tcp_cksum : v->proto == IPPROTO_UDP && port->udp_cksum) ||
-		v->l3_len == 0 || v->csum_start != v->l2_len + v->l3_len)
-		return false;
-	m->ol_flags |= tcp ? RTE_MBUF_F_TX_TCP_CKSUM : RTE_MBUF_F_TX_UDP_CKSUM;
+	m->ol_flags |= v->proto == IPPROTO_TCP ? RTE_MBUF_F_TX_TCP_CKSUM : RTE_MBUF_F_TX_UDP_CKSUM;
 	m->ol_flags |= v->v6 ? RTE_MBUF_F_TX_IPV6 : RTE_MBUF_F_TX_IPV4;
 	m->l2_len = v->l2_len & 0x7f;
 	m->l3_len = v->l3_len & 0x1ff;
 	m->l4_len = v->l4_len & 0xff;
-	return true;
 }
 
 /* A copy in as many pieces as it takes; NULL if there are not as many. */
@@ -135,18 +147,17 @@ copy(struct rte_mempool *pool, const uint8_t *data, uint32_t len)
 static struct rte_mbuf *
 whole_packet(struct exception_packets *p)
 {
-	struct rte_mbuf *m = copy(p->port->pool, p->frame, p->len);
-	bool segments = p->v.gso != SL_VNET_GSO_NONE;
+	bool ask = port_sums(p->port, &p->v);
+	struct rte_mbuf *m;
 
-	if (m == NULL || !p->v.csum)
-		return m;
-	if (!ask_cksum(p->port, &p->v, m)) {
-		/* Completed before it is copied, in one piece. */
-		rte_pktmbuf_free(m);
+	/* Before it is copied, while it is in one piece. */
+	if (p->v.csum && !ask)
 		sl_vnet_complete(p->frame, p->len, &p->v);
-		return copy(p->port->pool, p->frame, p->len);
-	}
-	if (!segments)
+	m = copy(p->port->pool, p->frame, p->len);
+	if (m == NULL || !ask)
+		return m;
+	ask_cksum(&p->v, m);
+	if (p->v.gso == SL_VNET_GSO_NONE)
 		return m;
 	m->ol_flags |= RTE_MBUF_F_TX_TCP_SEG;
 	if (!p->v.v6)
@@ -171,7 +182,9 @@ segment(struct exception_packets *p)
 	to = (uint8_t *)rte_pktmbuf_append(m, (uint16_t)len);
 	sl_vnet_cut_front(cut, p->next, to);
 	memcpy(to + cut->front_len, data, payload);
-	if (!ask_cksum(p->port, &cut->v, m))
+	if (port_sums(p->port, &cut->v))
+		ask_cksum(&cut->v, m);
+	else
 		sl_vnet_complete(to, len, &cut->v);
 	return m;
 }

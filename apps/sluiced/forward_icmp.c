@@ -18,6 +18,7 @@
 #include <rte_mbuf.h>
 
 #include "forward_priv.h"
+#include "sl_dpdk.h"
 
 #define UDP_LEN 8u
 
@@ -55,7 +56,7 @@ make(const struct forward_pkt *p)
 	ip = rte_pktmbuf_mtod(m, uint8_t *);
 	memcpy(ip, c->head + c->l2_len, headers);
 	memset(ip + off + 2, 0, 2);
-	if (rte_raw_cksum_mbuf(m, off, m->pkt_len - off, &raw) != 0)
+	if (sl_raw_cksum_mbuf(m, off, m->pkt_len - off, &raw) != 0)
 		raw = 0; /* cannot be: there is as much */
 	if (!c->v4)
 		pseudo = forward_pseudo(ip, false, IPPROTO_ICMPV6, m->pkt_len - off);

@@ -14,6 +14,7 @@
 #include <rte_mbuf.h>
 
 #include "forward_priv.h"
+#include "sl_dpdk.h"
 
 #define IP4_HDR 20u
 #define UDP_LEN 8u
@@ -72,7 +73,7 @@ finish_sum(struct rte_mbuf *m)
 	uint16_t raw, sum;
 
 	if ((m->ol_flags & RTE_MBUF_F_TX_UDP_CKSUM) == 0 || m->data_len < IP4_HDR + UDP_LEN ||
-		rte_raw_cksum_mbuf(m, IP4_HDR, m->pkt_len - IP4_HDR, &raw) != 0)
+		sl_raw_cksum_mbuf(m, IP4_HDR, m->pkt_len - IP4_HDR, &raw) != 0)
 		return;
 	sum = (uint16_t)~raw;
 	if (sum == 0)

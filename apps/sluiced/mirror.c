@@ -45,6 +45,7 @@ struct mirror {
 	struct rte_ring *ring;	  /* lcore to thread */
 	pthread_t thread;
 	bool stop;	 /* (a) release by control: nothing is put any more */
+	bool begun;	 /* (a) release by control: the file has its name; the thread may rotate */
 	int fd;		 /* the thread's: file, or packet socket */
 	uint64_t length; /* the thread's: of the file */
 	uint8_t *buffer; /* the thread's */
@@ -79,14 +80,13 @@ append(struct mirror *m, const uint8_t *bytes, uint64_t n)
 }
 
 static int
-file_open(struct mirror *m)
+file_open(struct mirror *m, const char *path)
 {
 	uint8_t head[PCAPNG_HEAD_MAX];
 	uint32_t n = pcapng_head(head);
 
-	/* A new one, and no FIFO, device or link: a mirror that a reload is about to replace may
-	 * still write to a file of that name. */
-	m->fd = sl_sys(open(m->file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE));
+	/* A new one, and no FIFO, device or link: somebody may have put one there. */
+	m->fd = sl_sys(open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE));
 	if (m->fd < 0)
 		return m->fd;
 	m->length = 0;
@@ -113,15 +113,86 @@ rotate(const struct mirror *m)
 		(void)unlink(m->file);
 }
 
+/* What the file is called until it is begun. */
+static void
+draft_name(const struct mirror *m, char *path)
+{
+	snprintf(path, PATH_LEN + 16, "%s.new", m->file);
+}
+
+/* A regular file of that name may go; is there anything else? */
+static int
+regular_or_none(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) != 0)
+		return 0;
+	return S_ISREG(st.st_mode) ? 1 : -EEXIST;
+}
+
+/* One that a daemon left which was killed before it began it is of no use to anybody. */
+static int
+draft_open(struct mirror *m)
+{
+	char path[PATH_LEN + 16];
+
+	draft_name(m, path);
+	if (regular_or_none(m->file) < 0)
+		return -EEXIST;
+	if (regular_or_none(path) > 0)
+		(void)unlink(path);
+	return file_open(m, path);
+}
+
+static int
+draft_begin(const struct mirror *m)
+{
+	char path[PATH_LEN + 16];
+	int there = regular_or_none(m->file);
+
+	if (there < 0)
+		return there;
+	if (there > 0)
+		rotate(m);
+	draft_name(m, path);
+	return sl_sys(rename(path, m->file));
+}
+
+static void
+draft_drop(const struct mirror *m)
+{
+	char path[PATH_LEN + 16];
+
+	draft_name(m, path);
+	(void)unlink(path);
+}
+
+/* Names are control's until the file has its own. False if it will get none. */
+static bool
+wait_begun(struct mirror *m)
+{
+	const struct timespec pause = {.tv_nsec = EMPTY_SLEEP_NS};
+
+	while (!sl_load_acquire(&m->begun)) {		   /* MI2 */
+		if (sl_load_acquire(&m->stop))		   /* MI1 */
+			return sl_load_acquire(&m->begun); /* MI2 */
+		nanosleep(&pause, NULL);
+	}
+	return true;
+}
+
 /* Begin the next file; false, and none is open, if that cannot be done now. */
 static bool
 next_file(struct mirror *m)
 {
+	if (!wait_begun(m))
+		return false;
 	if (m->fd >= 0)
 		close(m->fd);
 	m->fd = -1;
 	rotate(m);
-	return file_open(m) == 0;
+	return file_open(m, m->file) == 0;
 }
 
 static void
@@ -250,8 +321,6 @@ run(void *arg)
 static int
 target_open(struct mirror *m, const struct mirror_conf *conf)
 {
-	struct stat st;
-
 	if (conf->interface != NULL)
 		return interface_open(m, conf->interface);
 	if (strlen(conf->file) >= sizeof(m->file) || conf->file_size < MIRROR_FILE_MIN ||
@@ -260,9 +329,7 @@ target_open(struct mirror *m, const struct mirror_conf *conf)
 	snprintf(m->file, sizeof(m->file), "%s", conf->file);
 	m->file_size = conf->file_size;
 	m->files = conf->files;
-	if (lstat(m->file, &st) == 0 && S_ISREG(st.st_mode))
-		rotate(m);
-	return file_open(m);
+	return draft_open(m);
 }
 
 static struct rte_ring *
@@ -314,11 +381,23 @@ mirror_create(const struct mirror_conf *conf, struct mirror **out)
 		return 0;
 	}
 	close(m->fd);
+	if (m->file[0] != '\0')
+		draft_drop(m);
 free_all:
 	pthread_mutex_destroy(&m->lock);
 	rte_ring_free(m->ring);
 	free(m->buffer);
 	free(m);
+	return ret;
+}
+
+int
+mirror_begin(struct mirror *m)
+{
+	int ret = m->file[0] != '\0' ? draft_begin(m) : 0;
+
+	/* In any case: a thread that rotates says what is wrong by its counts. */
+	sl_store_release(&m->begun, true); /* MI2 */
 	return ret;
 }
 
@@ -329,6 +408,8 @@ mirror_destroy(struct mirror *m, uint64_t *counts)
 		return;
 	sl_store_release(&m->stop, true); /* MI1 */
 	pthread_join(m->thread, NULL);
+	if (m->file[0] != '\0' && !sl_load_relaxed(&m->begun))
+		draft_drop(m);
 	for (int i = MIRROR_WRITTEN; counts != NULL && i < MIRROR_OUTCOMES; i++)
 		counts[i] += m->counts[i];
 	if (m->fd >= 0)

@@ -14,14 +14,15 @@
  * be as slow as the disk is.
  *
  * A datagram becomes the whole frame that it came in where its headers are still in front of it
- * and say what the datagram does; else (they lie elsewhere, or whoever shares the memory has changed them) a
- * frame with headers made anew: MAC addresses of zeros, identification zero, no options, IPv4
- * without a UDP checksum.
+ * and say what the datagram does; else (they lie elsewhere, or whoever shares the memory has
+ * changed them) a frame with headers made anew: MAC addresses of zeros, identification zero, no
+ * options, IPv4 without a UDP checksum.
  *
  * A file has a size that it does not exceed. When it is reached, with files = 1 all further packets
  * are dropped and counted; else PATH becomes PATH.1, that PATH.2 and so on, files in all, and a new
  * PATH is begun. So it is at the start with a PATH that is there already; with files = 1 that is
- * overwritten.
+ * overwritten. Until then the file is PATH.new: a reload that is refused in the end has changed
+ * nothing.
  */
 
 #include "sl_base.h"
@@ -59,16 +60,28 @@ struct mirror_conf {
 struct mirror;
 
 /**
- * Open file or interface, and start the thread.
+ * Open an interface or a new file, and start the thread. The file is PATH.new as yet, and what is
+ * there of its name stays: a mirror that this one is to replace may write to it.
  *
  * @param out   set on success only
- * @return      0; -EINVAL; -ENOMEM; the error of opening: -EACCES, -ENOENT, -ENODEV, -EPERM ...
+ * @return      0; -EINVAL; -ENOMEM; -EEXIST for what is no regular file; the error of opening:
+ *              -EACCES, -ENOENT, -ENODEV, -EPERM ...
  * Caller: control path.
  */
 int mirror_create(const struct mirror_conf *conf, struct mirror **out) SL_MUST_CHECK;
 
 /**
- * Write what waits, and close.
+ * Give the file its name, now that it is known to be used: a file that has the name is the next
+ * older one afterwards, or gone if there is to be one alone. Nothing for an interface.
+ *
+ * @return   0; -errno, and what is written goes on to PATH.new
+ * Caller: control path, once, when no other mirror writes to a file of that name. Packets may have
+ * been put already.
+ */
+int mirror_begin(struct mirror *m) SL_MUST_CHECK;
+
+/**
+ * Write what waits, and close. A file that was not begun is gone.
  *
  * @param counts   as of mirror_counts: all of them in the end; may be NULL
  * Caller: control path; nobody puts any more. m may be NULL. May wait for the disk.

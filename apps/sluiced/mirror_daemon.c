@@ -7,7 +7,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "../common/app.h"
 #include "daemon.h"
+#include "sl_errno.h"
 
 #define NSEC_PER_SEC UINT64_C(1000000000)
 
@@ -23,6 +25,16 @@ service_mirror_open(struct daemon *d, struct service *s)
 		.pool = d->pool};
 
 	return s->conf.kind == CONF_MIRROR ? mirror_create(&conf, &s->mirror) : 0;
+}
+
+void
+service_mirror_begin(struct service *s)
+{
+	int ret = s->mirror != NULL ? mirror_begin(s->mirror) : 0;
+
+	if (ret != 0)
+		app_note("service %s: %s stays %s.new: %s", s->conf.name, s->conf.mirror.file,
+			s->conf.mirror.file, sl_strerror(ret));
 }
 
 void

@@ -12,6 +12,7 @@
 #include <rte_udp.h>
 
 #include "mirror.h"
+#include "sl_dpdk.h"
 #include "sl_inet.h"
 #include "sl_shared.h"
 
@@ -164,7 +165,7 @@ sum6(const struct sl_dgram *g, const uint8_t *headers)
 	uint32_t sum;
 
 	memcpy(&ip, headers, sizeof(ip));
-	(void)rte_raw_cksum_mbuf(g->buf, 0, g->len, &payload);
+	(void)sl_raw_cksum_mbuf(g->buf, 0, g->len, &payload);
 	sum = (uint32_t)rte_ipv6_phdr_cksum(&ip, 0) + payload +
 	      rte_raw_cksum(headers + IP6_LEN, UDP_LEN);
 	sum = (sum & 0xffff) + (sum >> 16);

@@ -260,8 +260,11 @@ publish(struct daemon *d, const struct draft *draft, struct reload_result *r)
 			r->changed++;
 		service_close(d, s);
 	}
-	for (uint16_t i = 0; i < draft->table->n; i++)
+	for (uint16_t i = 0; i < draft->table->n; i++) {
 		r->added += draft->fresh[i];
+		if (draft->fresh[i])
+			service_mirror_begin(draft->table->service[i]);
+	}
 	free(old);
 }
 

@@ -16,6 +16,7 @@
 #include <rte_udp.h>
 
 #include "psock_priv.h"
+#include "sl_dpdk.h"
 
 static void
 write_at(struct rte_mbuf *m, uint32_t at, const uint8_t *bytes, uint32_t n)
@@ -37,7 +38,7 @@ complete_csum(struct rte_mbuf *m, const struct sl_vnet *v)
 {
 	uint16_t sum;
 
-	if (rte_raw_cksum_mbuf(m, v->csum_start, m->pkt_len - v->csum_start, &sum) != 0)
+	if (sl_raw_cksum_mbuf(m, v->csum_start, m->pkt_len - v->csum_start, &sum) != 0)
 		return -EINVAL;
 	sum = (uint16_t)~sum;
 	if (sum == 0)

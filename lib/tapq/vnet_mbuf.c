@@ -7,6 +7,7 @@
 #include <rte_ip.h>
 #include <rte_net.h>
 
+#include "sl_dpdk.h"
 #include "sl_tapq_vnet.h"
 
 #define L4_CSUM_MASK RTE_MBUF_F_TX_L4_MASK
@@ -20,7 +21,7 @@ sum_up(struct rte_mbuf *m, uint32_t start, uint32_t offset, bool udp)
 
 	if (start + offset + 2 > rte_pktmbuf_data_len(m) || start > rte_pktmbuf_pkt_len(m))
 		return false;
-	if (rte_raw_cksum_mbuf(m, start, rte_pktmbuf_pkt_len(m) - start, &sum) != 0)
+	if (sl_raw_cksum_mbuf(m, start, rte_pktmbuf_pkt_len(m) - start, &sum) != 0)
 		return false;
 	sum = (uint16_t)~sum;
 	if (udp && sum == 0)

@@ -110,7 +110,10 @@ class Bed:
         assert answer['result'] == 'applied', answer
 
     def ping(self, i, addr, *options):
-        return wire.sh('ip', 'netns', 'exec', self.ns[i], 'ping', '-c', '3', '-i', '0.05', '-W', '5', *options, addr)
+        """One after the other: once one was answered, ping waits for the last no longer than two round trips."""
+        for _ in range(3):
+            said = wire.sh('ip', 'netns', 'exec', self.ns[i], 'ping', '-c', '1', '-W', '5', *options, addr, check=False)
+            assert '1 received' in said, said
 
     def stations(self):
         return {s['mac']: s['port'] for s in self.ctl('bridge', 'lan')}
@@ -147,7 +150,7 @@ def until(done):
 def check_bridge(cases, bed):
     with cases('kernels reach each other through the bridge, small and large, and are known'):
         for i, to in ((1, 2), (2, 3), (3, 1)):
-            assert '3 received' in bed.ping(i, f'10.7.0.{to}', '-s', '1400')
+            bed.ping(i, f'10.7.0.{to}', '-s', '1400')
         stations = bed.stations()
         for i in (1, 2, 3):
             assert stations[wire.mac(bed.ns[i], f'c{i}')] == f'lan{i}', stations
@@ -185,10 +188,11 @@ def check_bridge(cases, bed):
         client.settimeout(wire.PATIENCE_S)
         client.connect(('10.7.0.2', 5001))
         server, _ = listener.accept()
-        client.sendall(b'y' * 300000)
-        got = 0
-        while got < 300000:
-            got += len(server.recv(65536))
+        for _ in range(10):  # all at once may be more than both buffers hold
+            client.sendall(b'y' * 30000)
+            got = 0
+            while got < 30000:
+                got += len(server.recv(65536))
         for s in (listener, client, server):
             s.close()
     with cases('tags pass'):
@@ -203,15 +207,16 @@ def check_bridge(cases, bed):
             assert bed.ctl('bridge')[0]['outcomes']['bridge_sent'] == before + 1
     with cases('a station that moves is followed'):
         mac = wire.mac(bed.ns[1], 'c1')
-        wire.sh('ip', '-n', bed.ns[1], 'link', 'set', 'c1', 'address', '02:00:00:00:00:99')
+        # Without its IP address first, so that nobody asks for it, and is told the other MAC address.
         wire.sh('ip', '-n', bed.ns[1], 'addr', 'flush', 'dev', 'c1')
+        wire.sh('ip', '-n', bed.ns[1], 'link', 'set', 'c1', 'address', '02:00:00:00:00:99')
         wire.sh('ip', '-n', bed.ns[3], 'addr', 'flush', 'dev', 'c3')
         wire.sh('ip', '-n', bed.ns[3], 'link', 'set', 'c3', 'address', mac)
         wire.sh('ip', '-n', bed.ns[3], 'addr', 'add', '10.7.0.1/24', 'dev', 'c3')
         for i, to in ((3, 2), (2, 1)):
-            assert '3 received' in (said := bed.ping(i, f'10.7.0.{to}')), said
+            bed.ping(i, f'10.7.0.{to}')
         stations, lan = bed.stations(), bed.ctl('bridge')[0]
-        assert stations[mac] == 'lan3' and lan['sources']['moved'] >= 1, f'{mac} {stations} {lan}'
+        assert stations.get(mac) == 'lan3' and lan['sources']['moved'] >= 1, f'{mac} {stations} {lan}'
     with cases('a flood of forged sources leaves the others alone'):
         flood = bed.raw(1)
         for i in range(3000):
@@ -220,7 +225,7 @@ def check_bridge(cases, bed):
         lan = bed.ctl('bridge')[0]
         assert lan['sources']['learn_limit'] > 1000 and 'lan1:1365' in lan['ports'], lan
         assert len(bed.stations()) == lan['stations'] > 1365
-        assert '3 received' in bed.ping(2, '10.7.0.1')
+        bed.ping(2, '10.7.0.1')
     with cases('an age that a reload shortens empties the table'):
         bed.reload(conf(lan='age = 1\n'))
         until(lambda: bed.ctl('bridge')[0]['stations'] < 1000)
@@ -266,7 +271,7 @@ def check_interrupts(cases, bed):
         before = sum(lcores('interrupts'))
         bed.echo(b'first after idle')
         assert sum(lcores('interrupts')) > before
-        assert '3 received' in bed.ping(2, '10.7.0.1')
+        bed.ping(2, '10.7.0.1')
     with cases('a burst after idle loses nothing, and wakes the lcore that serves it'):
         for _ in range(3):
             before, slept = bed.ctl('services')[1]['received'], lcores('timeouts')
@@ -341,6 +346,14 @@ def check_mirror(cases, bed):
         # What there was is the oldest.
         assert len(captured(path)) + len(captured(path + '.1')) == 20 * len(sizes)
         assert os.path.exists(path + '.2') and not os.path.exists(path + '.3')
+    with cases('one that is refused in the end leaves files and mirror as they are'):
+        before = sorted(os.listdir(bed.folder))
+        bed.write(conf(services=mirror + f'[service n]\nkind = mirror\nudp-port = 11\nfile = {bed.folder}/none/n\n'))
+        assert 'none/n: cannot be opened' in bed.ctl('reload', status=2)['report']
+        assert sorted(os.listdir(bed.folder)) == before
+        send()
+        until(lambda: bed.audit()['mirror m']['outcomes'] == 21 * len(sizes))
+        assert bed.audit()['mirror m']['outcomes'] == 21 * len(sizes)  # the one of before, which goes on
     with cases('a mirror into an interface'):
         wire.sh('ip', '-n', bed.ns[0], 'link', 'add', 'm0', 'type', 'veth', 'peer', 'name', 'm1', 'netns', bed.ns[2])
         for ns, dev in ((bed.ns[0], 'm0'), (bed.ns[2], 'm1')):

@@ -5,6 +5,7 @@
 /* Checksums against the slow and simple way, at every length and every cut. */
 #include "cksum.h"
 #include "inet_test.h"
+#include "sl_dpdk.h"
 
 #define LENGTHS 1501
 
@@ -110,6 +111,35 @@ segments_cut_anywhere(void)
 		}
 	}
 	t_close();
+}
+
+/* Pieces of odd lengths begin at odd bytes of the sum, and all ones make it carry. */
+static void
+sums_of_chains_cut_anywhere(void)
+{
+	static uint8_t data[301];
+
+	for (int ones = 0; ones < 2; ones++) {
+		for (size_t i = 0; i < sizeof(data); i++)
+			data[i] = ones != 0 ? 0xff : random_byte();
+		for (size_t a = 0; a <= sizeof(data); a += 7) {
+			for (size_t b = a; b <= sizeof(data); b += 5) {
+				struct rte_mbuf *m = t_mbuf(data, a), *tail;
+				size_t off = seed % 40, len = seed % (sizeof(data) - off);
+				uint16_t sum = 0;
+
+				tail = t_mbuf_split(data + a, sizeof(data) - a, b - a);
+				REQUIRE(rte_pktmbuf_chain(m, tail) == 0);
+				CHECK_EQ(sl_raw_cksum_mbuf(m, (uint32_t)off, (uint32_t)len, &sum),
+					0);
+				CHECK_EQ(rte_be_to_cpu_16(sum), t_sum(data + off, len, 0));
+				CHECK_EQ(sl_raw_cksum_mbuf(m, 100, sizeof(data) - 99, &sum), -1);
+				CHECK_EQ(sl_raw_cksum_mbuf(m, sizeof(data) + 1, 0, &sum), -1);
+				rte_pktmbuf_free(m);
+				(void)random_byte();
+			}
+		}
+	}
 }
 
 struct flag_case {
@@ -245,6 +275,7 @@ main(int argc, char **argv)
 	SL_TEST_RUN(sums_of_every_length);
 	SL_TEST_RUN(datagrams_of_every_length);
 	SL_TEST_RUN(segments_cut_anywhere);
+	SL_TEST_RUN(sums_of_chains_cut_anywhere);
 	SL_TEST_RUN(hardware_flags);
 	SL_TEST_RUN(partial_checksums);
 	SL_TEST_RUN(payload_at_the_buffers_end);

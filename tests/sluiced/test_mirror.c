@@ -262,6 +262,7 @@ open_file(uint64_t size, uint32_t files)
 	struct mirror *m;
 
 	REQUIRE(mirror_create(&conf, &m) == 0);
+	REQUIRE(mirror_begin(m) == 0);
 	return m;
 }
 
@@ -380,6 +381,116 @@ files_rotate(void)
 	CHECK(access(name, F_OK) != 0);
 }
 
+static bool
+is_there(const char *suffix)
+{
+	char name[80];
+
+	snprintf(name, sizeof(name), "%s%s", path, suffix);
+	return access(name, F_OK) == 0;
+}
+
+static void
+unlink_all(void)
+{
+	static const char *const suffix[] = {"", ".1", ".new"};
+	char name[80];
+
+	for (size_t i = 0; i < SL_COUNT_OF(suffix); i++) {
+		snprintf(name, sizeof(name), "%s%s", path, suffix[i]);
+		unlink(name);
+	}
+}
+
+/* A reload that is refused opens a mirror, and drops it again. */
+static void
+one_that_is_not_begun_touches_no_file(void)
+{
+	for (uint32_t files = 1; files <= 2; files++) {
+		struct mirror_conf conf = {.name = "test",
+			.file = path,
+			.file_size = MIRROR_FILE_MIN,
+			.files = files,
+			.pool = pool};
+		struct mirror *first = open_file(MIRROR_FILE_MIN, files), *second = NULL;
+		uint64_t counts[MIRROR_OUTCOMES];
+		struct packet p[8];
+
+		put_many(first, 3);
+		REQUIRE(mirror_create(&conf, &second) == 0);
+		CHECK(is_there(".new") && !is_there(".1"));
+		put_many(first, 2);
+		close_mirror(second, 0, counts);
+		CHECK(!is_there(".new"));
+		close_mirror(first, 5, counts);
+		CHECK_EQ(counts[MIRROR_WRITTEN], 5);
+		read_file(path);
+		CHECK_EQ(packets(p, 8), 5);
+		CHECK(!is_there(".1"));
+		unlink_all();
+	}
+}
+
+/* More than its file takes may come before the other one is closed. */
+static void
+one_that_is_begun_late_loses_nothing(void)
+{
+	struct mirror_conf conf = {.name = "test",
+		.file = path,
+		.file_size = MIRROR_FILE_MIN,
+		.files = 3,
+		.pool = pool};
+	struct mirror *m;
+	uint64_t counts[MIRROR_OUTCOMES];
+	struct packet p[100];
+	char name[80];
+
+	snprintf(name, sizeof(name), "%s.new", path);
+	fclose(fopen(name, "w")); /* of a daemon that was killed */
+	REQUIRE(mirror_create(&conf, &m) == 0);
+	put_many(m, 100);
+	REQUIRE(mirror_begin(m) == 0);
+	close_mirror(m, 100, counts);
+	CHECK_EQ(counts[MIRROR_WRITTEN], 100);
+	read_file(path);
+	CHECK_EQ(packets(p, 100), 100 % 63);
+	CHECK(is_there(".1") && !is_there(".2") && !is_there(".new"));
+	unlink_all();
+	/* One that ends before it is begun: what its file does not take is counted. */
+	REQUIRE(mirror_create(&conf, &m) == 0);
+	put_many(m, 100);
+	close_mirror(m, 100, counts);
+	CHECK(counts[MIRROR_WRITTEN] >= 63 &&
+		counts[MIRROR_FAILED] == 100 - counts[MIRROR_WRITTEN]);
+	CHECK(!is_there("") && !is_there(".new"));
+}
+
+static void
+what_took_the_name_meanwhile_stays(void)
+{
+	struct mirror_conf conf = {.name = "test",
+		.file = path,
+		.file_size = MIRROR_FILE_MIN,
+		.files = 1,
+		.pool = pool};
+	uint64_t counts[MIRROR_OUTCOMES];
+	struct packet p[4];
+	struct mirror *m;
+	char name[80];
+	struct stat st;
+
+	REQUIRE(mirror_create(&conf, &m) == 0);
+	REQUIRE(mkfifo(path, 0600) == 0);
+	CHECK_EQ(mirror_begin(m), -EEXIST);
+	put_many(m, 2);
+	close_mirror(m, 2, counts);
+	CHECK(lstat(path, &st) == 0 && S_ISFIFO(st.st_mode));
+	snprintf(name, sizeof(name), "%s.new", path);
+	read_file(name);
+	CHECK_EQ(packets(p, 4), 2);
+	unlink_all();
+}
+
 static void
 what_is_no_place_is_refused(void)
 {
@@ -427,6 +538,9 @@ main(int argc, char **argv)
 	SL_TEST_RUN(a_file_has_what_was_put);
 	SL_TEST_RUN(a_file_stays_below_its_size);
 	SL_TEST_RUN(files_rotate);
+	SL_TEST_RUN(one_that_is_not_begun_touches_no_file);
+	SL_TEST_RUN(one_that_is_begun_late_loses_nothing);
+	SL_TEST_RUN(what_took_the_name_meanwhile_stays);
 	SL_TEST_RUN(what_is_no_place_is_refused);
 	rmdir(folder);
 	return test_end();

@@ -14,6 +14,7 @@
 #include <rte_mbuf_dyn.h>
 #include <rte_memcpy.h>
 
+#include "sl_dpdk.h"
 #include "sl_errno.h"
 #include "tpacket_priv.h"
 
@@ -103,7 +104,7 @@ complete_csum(struct tpacket_rxq *q, struct rte_mbuf *m, const struct tpacket_of
 	}
 	/* Headers lie in the first mbuf of a chain: its room is checked at setup. */
 	if (o->csum_start + o->csum_offset + 2u > m->data_len ||
-		rte_raw_cksum_mbuf(m, o->csum_start, m->pkt_len - o->csum_start, &sum) != 0)
+		sl_raw_cksum_mbuf(m, o->csum_start, m->pkt_len - o->csum_start, &sum) != 0)
 		return;
 	sum = (uint16_t)~sum;
 	if (sum == 0 && o->csum_offset != TCP_CSUM_OFFSET)
