@@ -11,6 +11,24 @@
 
 #include "ctl.h"
 
+/* The daemon tells a long text in pieces: "detail", "detail_1", ... */
+static void
+join_detail(json_t *row)
+{
+	char text[1024] = "", name[24] = "detail";
+	const json_t *piece = json_object_get(row, name);
+
+	for (unsigned int i = 1; json_is_string(piece); i++) {
+		size_t at = strlen(text);
+
+		snprintf(text + at, sizeof(text) - at, "%s", json_string_value(piece));
+		json_object_del(row, name);
+		snprintf(name, sizeof(name), "detail_%u", i);
+		piece = json_object_get(row, name);
+	}
+	json_object_set_new(row, "detail", json_string(text));
+}
+
 /* The rows of the last comparison, if it is still ours. */
 static json_t *
 collect(int fd, const json_t *o)
@@ -28,6 +46,7 @@ collect(int fd, const json_t *o)
 		if (!json_is_object(row))
 			ctl_fail("busy", "somebody else compares files at the same time; try "
 					 "again.");
+		join_detail(row);
 		json_array_append_new(rows, row);
 	}
 	return rows;

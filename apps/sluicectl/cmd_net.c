@@ -3,40 +3,7 @@
  */
 
 /* What the daemon knows of the network: neighbours, routes, and the kernel beside it. */
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "ctl.h"
-
-/* An array of what an endpoint says in pages. */
-static json_t *
-collect_pages(int fd, const char *endpoint)
-{
-	json_t *rows = json_array(), *page, *one;
-	json_int_t next = 0;
-	const char *key;
-
-	do {
-		json_int_t before = next;
-		char param[32];
-
-		snprintf(param, sizeof(param), "%" PRId64, (int64_t)next);
-		page = ctl_ask(fd, endpoint, param);
-		if (!json_is_integer(json_object_get(page, "next")))
-			ctl_fail("bad_answer", "%s is answered by something else than a page.",
-				endpoint);
-		next = json_integer_value(json_object_get(page, "next"));
-		if (next != 0 && next <= before)
-			ctl_fail("bad_answer", "%s has pages that do not go on.", endpoint);
-		json_object_foreach(page, key, one)
-		{
-			if (json_is_object(one))
-				json_array_append(rows, one);
-		}
-		json_decref(page);
-	} while (next != 0);
-	return rows;
-}
 
 static int
 do_neigh(int fd, int argc, char **argv)
@@ -48,7 +15,7 @@ do_neigh(int fd, int argc, char **argv)
 
 	(void)argc;
 	(void)argv;
-	return ctl_print_rows(collect_pages(fd, "/sluice/neigh"), columns);
+	return ctl_print_rows(ctl_collect_pages(fd, "/sluice/neigh", NULL), columns);
 }
 
 static int
@@ -60,7 +27,7 @@ do_routes(int fd, int argc, char **argv)
 
 	(void)argc;
 	(void)argv;
-	return ctl_print_rows(collect_pages(fd, "/sluice/routes"), columns);
+	return ctl_print_rows(ctl_collect_pages(fd, "/sluice/routes", NULL), columns);
 }
 
 static int

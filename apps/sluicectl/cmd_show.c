@@ -37,6 +37,40 @@ ctl_collect(int fd, const char *list, const char *one)
 	return rows;
 }
 
+json_t *
+ctl_collect_pages(int fd, const char *endpoint, const char *of)
+{
+	json_t *rows = json_array(), *page, *one;
+	json_int_t next = 0, before;
+	const char *key;
+
+	do {
+		char param[CTL_QUESTION_MAX];
+
+		before = next;
+		snprintf(param, sizeof(param), "%s%s%lld", of != NULL ? of : "",
+			of != NULL ? "," : "", (long long)next);
+		page = ctl_ask(fd, endpoint, param);
+		if (of != NULL && json_is_null(page)) {
+			json_decref(rows);
+			return NULL;
+		}
+		if (!json_is_integer(json_object_get(page, "next")))
+			ctl_fail("bad_answer", "%s is answered by something else than a page.",
+				endpoint);
+		next = json_integer_value(json_object_get(page, "next"));
+		if (next != 0 && next <= before)
+			ctl_fail("bad_answer", "%s has pages that do not go on.", endpoint);
+		json_object_foreach(page, key, one)
+		{
+			if (json_is_object(one))
+				json_array_append(rows, one);
+		}
+		json_decref(page);
+	} while (next != 0);
+	return rows;
+}
+
 int
 ctl_print_rows(json_t *rows, const struct ctl_column *columns)
 {

@@ -109,6 +109,14 @@ void ctl_print(const json_t *value);
  */
 json_t *ctl_collect(int fd, const char *list, const char *one);
 
+/**
+ * Ask for a list that comes in pages.
+ *
+ * @param of   what the list belongs to; NULL for nothing
+ * @return     array of its objects, to be released by the caller; NULL: `of` is not there
+ */
+json_t *ctl_collect_pages(int fd, const char *endpoint, const char *of);
+
 /** Print an array of objects as a table, or as JSON, and release it. Returns the exit status. */
 int ctl_print_rows(json_t *rows, const struct ctl_column *columns);
 

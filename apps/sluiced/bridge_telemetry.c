@@ -2,44 +2,20 @@
  * Copyright (c) 2026 The Sluice developers
  */
 
-/* Endpoints of bridges. Stations come in pages, since an answer has a bound and a table may be
- * larger. */
+/* Endpoints of bridges. Pages of stations begin at places of the table. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "telemetry.h"
 
-#define PAGE 100
-
-static int
-on_bridges(const char *cmd, const char *param, struct rte_tel_data *t)
+static const char *
+name(const struct daemon *d, uint16_t i, char *room, size_t size)
 {
-	struct daemon *d = telemetry_enter();
-
-	(void)cmd;
-	(void)param;
-	if (d == NULL)
-		return -EAGAIN;
-	rte_tel_data_start_array(t, RTE_TEL_STRING_VAL);
-	for (uint16_t i = 0; i < d->conf.nbridges; i++)
-		rte_tel_data_add_array_string(t, d->conf.bridge[i].name);
-	telemetry_leave(d);
-	return 0;
-}
-
-/* The index of the bridge whose name is the first len characters, or how many there are. */
-static uint16_t
-find(const struct daemon *d, const char *name, size_t len)
-{
-	uint16_t i = 0;
-
-	while (i < d->conf.nbridges && (strlen(d->conf.bridge[i].name) != len ||
-					       memcmp(d->conf.bridge[i].name, name, len) != 0))
-		i++;
-	return i;
+	(void)room;
+	(void)size;
+	return i < d->conf.nbridges ? d->conf.bridge[i].name : NULL;
 }
 
 /* "lan1:12": a member, and how many stations are behind it. */
@@ -88,86 +64,99 @@ add_counts(const struct daemon *d, uint16_t index, struct rte_tel_data *t)
 	}
 }
 
-static int
-on_bridge(const char *cmd, const char *param, struct rte_tel_data *t)
+static void
+fill(const struct daemon *d, uint16_t i, struct rte_tel_data *t)
 {
-	struct daemon *d;
-	uint16_t i;
+	const struct conf_bridge *c = &d->conf.bridge[i];
 
-	(void)cmd;
-	if (param == NULL)
-		return -EINVAL;
-	d = telemetry_enter();
-	if (d == NULL)
-		return -EAGAIN;
-	i = find(d, param, strlen(param));
-	if (i < d->conf.nbridges) {
-		const struct conf_bridge *c = &d->conf.bridge[i];
+	rte_tel_data_start_dict(t);
+	telemetry_text(t, "name", c->name);
+	add_members(d, i, t);
+	telemetry_u64(t, "entries", c->entries);
+	telemetry_u64(t, "port_entries", c->port_entries);
+	telemetry_u64(t, "age_s", c->age_s);
+	add_counts(d, i, t);
+}
 
-		rte_tel_data_start_dict(t);
-		telemetry_text(t, "name", c->name);
-		add_members(d, i, t);
-		telemetry_u64(t, "entries", c->entries);
-		telemetry_u64(t, "port_entries", c->port_entries);
-		telemetry_u64(t, "age_s", c->age_s);
-		add_counts(d, i, t);
-	}
-	telemetry_leave(d);
-	return i < d->conf.nbridges ? 0 : -ENOENT;
+const struct telemetry_kind bridge_kind = {
+	.list = {"/sluice/bridges", telemetry_on_list, "Names of bridges. No parameter"},
+	.one = {"/sluice/bridge", telemetry_on_one, "Counters of a bridge. Parameter: its name"},
+	.name = name,
+	.fill = fill,
+};
+
+/* The index of the bridge whose name is the first len characters, or how many there are. */
+static uint16_t
+find(const struct daemon *d, const char *text, size_t len)
+{
+	uint16_t i = 0;
+
+	while (i < d->conf.nbridges && (strlen(d->conf.bridge[i].name) != len ||
+					       memcmp(d->conf.bridge[i].name, text, len) != 0))
+		i++;
+	return i;
 }
 
 static void
-add_page(const struct daemon *d, uint16_t index, uint32_t from, struct rte_tel_data *t)
+add_station(struct telemetry_page *p, const struct conf_bridge *c, const struct bridge_row *row)
 {
-	const struct conf_bridge *c = &d->conf.bridge[index];
-	struct rte_tel_data *stations = rte_tel_data_alloc();
-	struct bridge_row row[PAGE];
-	char text[CONF_NAME_LEN + 48];
-	uint32_t n, next;
+	struct rte_tel_data *one = telemetry_page_entry(p);
+	uint64_t mac = row->mac;
+	char text[24];
 
-	rte_tel_data_start_dict(t);
-	if (stations == NULL)
+	if (one == NULL)
 		return;
-	n = bridge_table_list(
-		bridge_stations(d->bridge[index]), from, bridge_now_s(), row, PAGE, &next);
-	rte_tel_data_start_array(stations, RTE_TEL_STRING_VAL);
-	for (uint32_t i = 0; i < n; i++) {
-		uint64_t mac = row[i].mac;
-
-		snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x %s %" PRIu32,
-			(unsigned int)(mac >> 40 & 0xff), (unsigned int)(mac >> 32 & 0xff),
-			(unsigned int)(mac >> 24 & 0xff), (unsigned int)(mac >> 16 & 0xff),
-			(unsigned int)(mac >> 8 & 0xff), (unsigned int)(mac & 0xff),
-			d->conf.port[c->port[row[i].member]].name, row[i].age_s);
-		rte_tel_data_add_array_string(stations, text);
-	}
-	rte_tel_data_add_dict_container(t, "stations", stations, 0);
-	if (next != BRIDGE_ENTRIES_MAX)
-		telemetry_u64(t, "next", next);
+	snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x",
+		(unsigned int)(mac >> 40 & 0xff), (unsigned int)(mac >> 32 & 0xff),
+		(unsigned int)(mac >> 24 & 0xff), (unsigned int)(mac >> 16 & 0xff),
+		(unsigned int)(mac >> 8 & 0xff), (unsigned int)(mac & 0xff));
+	telemetry_text(one, "mac", text);
+	telemetry_text(one, "port", p->d->conf.port[c->port[row->member]].name);
+	telemetry_u64(one, "age_s", row->age_s);
+	telemetry_page_add(p, one);
 }
 
-/* "NAME" or "NAME,FROM". */
+static void
+add_page(struct telemetry_page *p, uint16_t index)
+{
+	const struct conf_bridge *c = &p->d->conf.bridge[index];
+	struct bridge_table *table = bridge_stations(p->d->bridge[index]);
+	uint32_t from = (uint32_t)RTE_MIN(p->first, (uint64_t)BRIDGE_ENTRIES_MAX), n, next;
+	struct bridge_row row[TELEMETRY_PAGE];
+	uint64_t held = 0;
+
+	n = bridge_table_list(table, from, bridge_now_s(), row, TELEMETRY_PAGE, &next);
+	for (uint32_t i = 0; i < n; i++)
+		add_station(p, c, &row[i]);
+	for (uint16_t k = 0; k < c->nports; k++)
+		held += bridge_table_held(table, k);
+	telemetry_page_end(p, next != BRIDGE_ENTRIES_MAX ? next : 0, held);
+}
+
+/* "NAME" or "NAME,PLACE". */
 static int
 on_stations(const char *cmd, const char *param, struct rte_tel_data *t)
 {
 	const char *comma = param != NULL ? strchr(param, ',') : NULL;
+	struct telemetry_page p;
+	int ret = -ENOENT;
 	struct daemon *d;
-	uint32_t from = 0;
 	uint16_t i;
 
 	(void)cmd;
 	if (param == NULL)
 		return -EINVAL;
-	if (comma != NULL)
-		from = (uint32_t)strtoul(comma + 1, NULL, 10);
 	d = telemetry_enter();
 	if (d == NULL)
 		return -EAGAIN;
 	i = find(d, param, strcspn(param, ","));
-	if (i < d->conf.nbridges)
-		add_page(d, i, from, t);
+	if (i < d->conf.nbridges) {
+		ret = telemetry_page_begin(&p, d, comma != NULL ? comma + 1 : NULL, t) ? 0
+										       : -EINVAL;
+		add_page(&p, i);
+	}
 	telemetry_leave(d);
-	return i < d->conf.nbridges ? 0 : -ENOENT;
+	return ret;
 }
 
 void
@@ -185,10 +174,9 @@ bool
 bridge_telemetry_open(void)
 {
 	static const struct telemetry_endpoint endpoints[] = {
-		{"/sluice/bridges", on_bridges, "Names of bridges. No parameter"},
-		{"/sluice/bridge", on_bridge, "Counters of a bridge. Parameter: its name"},
 		{"/sluice/bridge_stations", on_stations,
-			"A page of a bridge's stations. Parameters: its name, \"next\" of the page before"},
+			"A page of a bridge's stations. Parameters: its name, \"next\" of the page "
+			"before"},
 	};
 
 	return telemetry_add(endpoints, SL_COUNT_OF(endpoints));

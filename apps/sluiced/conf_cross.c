@@ -62,9 +62,8 @@ conf_mbuf_size(const struct conf *conf)
 	return (uint16_t)RTE_ALIGN_CEIL(size, 64u);
 }
 
-/* Of all ports and then all VLANs. */
-static const struct conf_port *
-nth_port(const struct conf *conf, uint16_t i)
+const struct conf_port *
+conf_nth_port(const struct conf *conf, uint16_t i)
 {
 	return i < conf->nports ? &conf->port[i] : &conf->vlan[i - conf->nports];
 }
@@ -422,7 +421,7 @@ conf_cross(struct conf *conf, struct mistakes *m)
 	for (uint16_t i = 0; i < conf->nvlans; i++) {
 		check_addresses(&conf->vlan[i], m);
 		for (uint16_t k = 0; k < conf->nports + i; k++)
-			check_networks(nth_port(conf, k), &conf->vlan[i], m);
+			check_networks(conf_nth_port(conf, k), &conf->vlan[i], m);
 	}
 	conf_link_cross(conf, m);
 	check_services(conf, m);
@@ -450,73 +449,4 @@ conf_service_equal(const struct conf_service *a, const struct conf_service *b)
 	       memcmp(&a->address, &b->address, sizeof(a->address)) == 0 &&
 	       strcmp(a->port, b->port) == 0 && a->rcvbuf == b->rcvbuf &&
 	       a->sequence == b->sequence && a->format == b->format && conf_mirror_equal(a, b);
-}
-
-static bool
-lcores_equal(const struct conf_lcores *a, const struct conf_lcores *b)
-{
-	return a->n == b->n && memcmp(a->cpu, b->cpu, a->n * sizeof(a->cpu[0])) == 0;
-}
-
-static bool
-addrs_equal(const struct conf_port *a, const struct conf_port *b)
-{
-	if (a->naddrs != b->naddrs)
-		return false;
-	for (uint16_t i = 0; i < a->naddrs; i++)
-		if (a->addrs[i].prefix != b->addrs[i].prefix ||
-			memcmp(&a->addrs[i].addr, &b->addrs[i].addr, sizeof(struct sl_addr)) != 0)
-			return false;
-	return true;
-}
-
-static bool
-port_equal(const struct conf_port *a, const struct conf_port *b)
-{
-	return strcmp(a->devargs, b->devargs) == 0 && a->queues == b->queues &&
-	       conf_ring(a) == conf_ring(b) && lcores_equal(&a->lcores, &b->lcores) &&
-	       addrs_equal(a, b) && memcmp(&a->gateway, &b->gateway, sizeof(a->gateway)) == 0 &&
-	       memcmp(&a->gateway6, &b->gateway6, sizeof(a->gateway6)) == 0 && a->mtu == b->mtu &&
-	       a->vlan == b->vlan && a->promiscuous == b->promiscuous &&
-	       strcmp(a->section, b->section) == 0 && strcmp(a->on, b->on) == 0 &&
-	       strcmp(a->exception, b->exception) == 0 && strcmp(a->path, b->path) == 0 &&
-	       a->pairs == b->pairs && a->client == b->client && a->lend == b->lend &&
-	       a->frag == b->frag && memcmp(a->mac, b->mac, sizeof(a->mac)) == 0;
-}
-
-void
-conf_restart_only(const struct conf *now, const struct conf *next, struct mistakes *m)
-{
-	static const char what[] = "changes with a restart only; restart, or take the change back.";
-
-	if (strcmp(now->name, next->name) != 0)
-		mistake(m, 0, "[sluiced] name: %s", what);
-	if (!lcores_equal(&now->lcores, &next->lcores))
-		mistake(m, next->lcores_line, "[sluiced] lcores: %s", what);
-	if (now->hugepages != next->hugepages)
-		mistake(m, next->hugepages_line, "[sluiced] hugepages: %s", what);
-	if (next->memory_line != 0 && now->memory_mb != next->memory_mb)
-		mistake(m, next->memory_line, "[sluiced] memory: %s", what);
-	if (now->ndrivers != next->ndrivers ||
-		memcmp(now->driver, next->driver, sizeof(now->driver)) != 0)
-		mistake(m, next->driver_line, "[sluiced] driver: %s", what);
-	if (now->secondary != next->secondary)
-		mistake(m, next->secondary_line, "[sluiced] secondary: %s", what);
-	if (!conf_metrics_equal(&now->metrics, &next->metrics))
-		mistake(m, next->metrics.listen_line, "[metrics] listen: %s", what);
-	for (uint16_t i = 0; i < next->nports + next->nvlans; i++) {
-		const struct conf_port *p = nth_port(next, i), *q = conf_find_port(now, p->name);
-
-		if (q == NULL)
-			mistake(m, p->line, "[%s %s]: is new, and %s", p->section, p->name,
-				what);
-		else if (!port_equal(q, p))
-			mistake(m, p->line, "[%s %s]: differs, and %s", p->section, p->name,
-				what);
-	}
-	for (uint16_t i = 0; i < now->nports + now->nvlans; i++)
-		if (conf_find_port(next, nth_port(now, i)->name) == NULL)
-			mistake(m, 0, "[%s %s]: is gone, and %s", nth_port(now, i)->section,
-				nth_port(now, i)->name, what);
-	conf_bridge_restart_only(now, next, m);
 }

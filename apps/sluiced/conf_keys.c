@@ -223,7 +223,8 @@ take_driver(struct conf_at *at)
 				CONF_DRIVERS_MAX);
 			return;
 		} else {
-			memcpy(conf->driver[conf->ndrivers++], word, sizeof(word));
+			snprintf(conf->driver[conf->ndrivers++], sizeof(conf->driver[0]), "%s",
+				word);
 		}
 	}
 }

@@ -140,6 +140,9 @@ bool conf_next(const char **text, char *word, size_t size);
 /** A name of a section, a port or a daemon: letters, digits, "-", "_" and ".". */
 bool conf_name_good(const char *name);
 
+/** The ith of all ports and then all VLANs. */
+const struct conf_port *conf_nth_port(const struct conf *conf, uint16_t i);
+
 /** Is cpu among them? */
 bool conf_lcores_have(const struct conf_lcores *lcores, uint16_t cpu);
 

@@ -2,13 +2,13 @@
  * Copyright (c) 2026 The Sluice developers
  */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "backends.h"
-#include "diff.h"
+#include "daemon.h"
+#include "diff_priv.h"
 #include "forward.h"
 
 /* How a load balancer is, or would be. */
@@ -19,79 +19,6 @@ struct side {
 	const struct conf_backend *conf[CONF_FORWARD_BACKENDS_MAX];
 	struct balancer_view *view;
 };
-
-static struct diff_row *
-add_row(struct diff *diff, const char *what, const char *change, const char *service,
-	const char *name)
-{
-	struct diff_row *r;
-
-	if (diff->n == diff->room) {
-		uint32_t room = diff->room != 0 ? 2 * diff->room : 16;
-
-		r = realloc(diff->row, room * sizeof(*r));
-		if (r == NULL)
-			return NULL;
-		diff->row = r;
-		diff->room = room;
-	}
-	r = &diff->row[diff->n++];
-	memset(r, 0, sizeof(*r));
-	r->what = what;
-	r->change = change;
-	snprintf(r->service, sizeof(r->service), "%s", service);
-	snprintf(r->name, sizeof(r->name), "%s", name);
-	return r;
-}
-
-void
-diff_free(struct diff *diff)
-{
-	free(diff->row);
-	memset(diff, 0, sizeof(*diff));
-}
-
-static void detail(struct diff_row *r, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
-/* One more thing that differs. */
-static void
-detail(struct diff_row *r, const char *format, ...)
-{
-	size_t at = strlen(r->detail);
-	va_list args;
-
-	if (at > 0 && at < sizeof(r->detail))
-		at += (size_t)snprintf(r->detail + at, sizeof(r->detail) - at, ", ");
-	va_start(args, format);
-	if (at < sizeof(r->detail))
-		vsnprintf(r->detail + at, sizeof(r->detail) - at, format, args);
-	va_end(args);
-}
-
-static void
-detail_number(struct diff_row *r, const char *key, uint64_t from, uint64_t to)
-{
-	if (from != to)
-		detail(r, "%s %llu -> %llu", key, (unsigned long long)from, (unsigned long long)to);
-}
-
-static void
-detail_text(struct diff_row *r, const char *key, const char *from, const char *to)
-{
-	if (strcmp(from, to) != 0)
-		detail(r, "%s %s -> %s", key, from, to);
-}
-
-static void
-detail_addr(
-	struct diff_row *r, const char *key, const struct sl_addr *from, const struct sl_addr *to)
-{
-	char a[64], b[64];
-
-	detail_text(r, key, sl_addr_is_any(from) ? "any" : sl_addr_format(from, a, sizeof(a)),
-		sl_addr_is_any(to) ? "any" : sl_addr_format(to, b, sizeof(b)));
-}
 
 static const struct conf_service *
 find_service(const struct conf *conf, const char *name)
@@ -222,7 +149,7 @@ diff_now(const struct service *s, const struct side *now, const struct side *nex
 		diff->row[row].flows_moved += moves ? flows : 0;
 		if (to != NULL && conf_backend_equal(&e->conf, to) && e->conf.weight == to->weight)
 			continue;
-		r = add_row(diff, "backend", to == NULL ? "removed" : "changed", s->conf.name,
+		r = diff_add(diff, "backend", to == NULL ? "removed" : "changed", s->conf.name,
 			e->conf.name);
 		if (r == NULL)
 			return -ENOMEM;
@@ -231,9 +158,7 @@ diff_now(const struct service *s, const struct side *now, const struct side *nex
 		if (to == NULL)
 			continue;
 		r->slots = share_of(next, to->name);
-		detail_addr(r, "address", &e->conf.addr, &to->addr);
-		detail_number(r, "udp-port", e->conf.udp_port, to->udp_port);
-		detail_number(r, "weight", e->conf.weight, to->weight);
+		diff_backend_keys(r, &e->conf, to);
 	}
 	return 0;
 }
@@ -246,7 +171,7 @@ diff_added(const struct side *now, const struct side *next, const char *service,
 
 		if (now != NULL && find_conf(now, next->conf[i]->name) != NULL)
 			continue;
-		r = add_row(diff, "backend", "added", service, next->conf[i]->name);
+		r = diff_add(diff, "backend", "added", service, next->conf[i]->name);
 		if (r == NULL)
 			return -ENOMEM;
 		r->slots = share_of(next, next->conf[i]->name);
@@ -311,44 +236,6 @@ diff_old_balancer(const struct service *s, struct diff_row *r)
 	r->flows_moved = r->flows;
 }
 
-static void
-detail_forward(struct diff_row *r, const struct conf_forward *a, const struct conf_forward *b)
-{
-	static const char *const affinity[] = {
-		[BALANCER_FLOW] = "flow", [BALANCER_SOURCE] = "source", [BALANCER_NONE] = "none"};
-	static const char *const drain[] = {[BALANCER_KEEP] = "keep", [BALANCER_MOVE] = "move"};
-	static const char *const source[] = {
-		[CONF_SOURCE_KEEP] = "keep", [CONF_SOURCE_OWN] = "own"};
-
-	detail_text(r, "affinity", affinity[a->affinity], affinity[b->affinity]);
-	detail_text(r, "drain", drain[a->drain], drain[b->drain]);
-	detail_text(r, "source", source[a->source], source[b->source]);
-	detail_number(r, "slots", a->slots, b->slots);
-	detail_number(r, "seed", a->seed, b->seed);
-	detail_number(r, "flows", a->flows, b->flows);
-	detail_number(r, "flow-timeout ms", a->idle_ms, b->idle_ms);
-	detail_number(r, "new-flows", a->inserts_per_s, b->inserts_per_s);
-	if (!conf_check_equal(&a->check, &b->check))
-		detail(r, "checks");
-}
-
-static void
-detail_service(struct diff_row *r, const struct conf_service *a, const struct conf_service *b)
-{
-	detail_text(r, "kind", conf_kind_name(a->kind), conf_kind_name(b->kind));
-	detail_number(r, "udp-port", a->udp_port, b->udp_port);
-	detail_addr(r, "address", &a->address, &b->address);
-	detail_text(r, "port", a->port[0] != '\0' ? a->port : "any",
-		b->port[0] != '\0' ? b->port : "any");
-	detail_number(r, "rcvbuf", a->rcvbuf, b->rcvbuf);
-	if (a->sequence != b->sequence)
-		detail(r, "sequence");
-	if (a->format != b->format)
-		detail(r, "format");
-	if (a->kind == CONF_FORWARD && b->kind == CONF_FORWARD)
-		detail_forward(r, &a->forward, &b->forward);
-}
-
 /* A service that is in both. */
 static int
 diff_service(const struct daemon *d, const struct conf *next, const struct service *s,
@@ -361,36 +248,15 @@ diff_service(const struct daemon *d, const struct conf *next, const struct servi
 	if (conf_service_equal(&s->conf, c) &&
 		(c->kind != CONF_FORWARD || conf_forward_equal(&d->conf, &s->conf, next, c)))
 		return 0;
-	r = add_row(diff, "service", remade ? "remade" : "changed", c->name, c->name);
+	r = diff_add(diff, "service", remade ? "remade" : "changed", c->name, c->name);
 	if (r == NULL)
 		return -ENOMEM;
-	detail_service(r, &s->conf, c);
+	diff_service_keys(r, &s->conf, c);
 	if (s->forward != NULL && c->kind == CONF_FORWARD)
 		return diff_balancer(s, next, c, remade, diff, row);
 	if (s->forward != NULL)
 		diff_old_balancer(s, r);
 	return c->kind == CONF_FORWARD ? diff_new_balancer(next, c, diff, row) : 0;
-}
-
-static int
-diff_settings(const struct conf *now, const struct conf *next, struct diff *diff)
-{
-	struct diff_row *r;
-
-	if (now->log_level != next->log_level) {
-		r = add_row(diff, "setting", "changed", "", "log");
-		if (r == NULL)
-			return -ENOMEM;
-		detail_text(
-			r, "log", conf_log_name(now->log_level), conf_log_name(next->log_level));
-	}
-	if (now->idle != next->idle) {
-		r = add_row(diff, "setting", "changed", "", "idle");
-		if (r == NULL)
-			return -ENOMEM;
-		detail_text(r, "idle", conf_idle_name(now->idle), conf_idle_name(next->idle));
-	}
-	return 0;
 }
 
 int
@@ -400,13 +266,17 @@ diff_make(const struct daemon *d, const struct conf *next, struct diff *diff)
 
 	diff->n = 0;
 	ret = diff_settings(&d->conf, next, diff);
+	if (ret == 0)
+		ret = diff_routes(&d->conf, next, diff);
+	if (ret == 0)
+		ret = diff_bridges(&d->conf, next, diff);
 	for (uint16_t i = 0; i < d->table->n && ret == 0; i++) {
 		const struct service *s = d->table->service[i];
 		struct diff_row *r;
 
 		if (find_service(next, s->conf.name) != NULL)
 			continue;
-		r = add_row(diff, "service", "removed", s->conf.name, s->conf.name);
+		r = diff_add(diff, "service", "removed", s->conf.name, s->conf.name);
 		if (r == NULL)
 			ret = -ENOMEM;
 		else if (s->forward != NULL)
@@ -419,7 +289,7 @@ diff_make(const struct daemon *d, const struct conf *next, struct diff *diff)
 
 		if (s != NULL)
 			ret = diff_service(d, next, s, c, diff);
-		else if (add_row(diff, "service", "added", c->name, c->name) == NULL)
+		else if (diff_add(diff, "service", "added", c->name, c->name) == NULL)
 			ret = -ENOMEM;
 		else if (c->kind == CONF_FORWARD)
 			ret = diff_new_balancer(next, c, diff, row);

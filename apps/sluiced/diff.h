@@ -13,17 +13,21 @@
  * *Flows moved* are those that are known now and could not stay with their back end.
  */
 
-#include "daemon.h"
+#include "conf.h"
 
-#define DIFF_DETAIL_LEN 200
+struct daemon;
+
+/** Keys of a service with their values, or most of them. */
+#define DIFF_DETAIL_LEN 760
 
 struct diff_row {
-	const char *what;   /**< "setting", "service" or "backend" */
+	const char *what;   /**< "setting", "route", "bridge", "service" or "backend" */
 	const char *change; /**< "added", "removed", "changed", or "remade": with new sockets or
 				 tables, so that what waits, or is known of flows, is gone */
 	char service[CONF_NAME_LEN]; /**< or "" */
 	char name[CONF_NAME_LEN];
-	char detail[DIFF_DETAIL_LEN]; /**< what of it: "weight 1 -> 2, udp-port 53 -> 54" */
+	char detail[DIFF_DETAIL_LEN]; /**< what of it: "weight 1 -> 2, udp-port 53 -> 54"; all of a
+					 route that comes or goes. Ends in "..." if cut off */
 	uint64_t slots;		      /**< of the table; of a back end: its slots afterwards */
 	uint64_t slots_moved;
 	uint64_t flows; /**< known now */

@@ -70,6 +70,20 @@ on_diff(const char *cmd, const char *param, struct rte_tel_data *t)
 	return 0;
 }
 
+/* As "detail", "detail_1" and so on: telemetry cuts texts off. */
+static void
+add_detail(const char *detail, struct rte_tel_data *t)
+{
+	size_t len = strlen(detail), piece = RTE_TEL_MAX_STRING_LEN - 1;
+	char name[32] = "detail";
+
+	for (size_t at = 0, i = 0; at == 0 || at < len; at += piece, i++) {
+		if (i > 0)
+			snprintf(name, sizeof(name), "detail_%zu", i);
+		telemetry_text(t, name, detail + at);
+	}
+}
+
 static void
 row_dict(const struct diff_row *r, struct rte_tel_data *t)
 {
@@ -78,7 +92,7 @@ row_dict(const struct diff_row *r, struct rte_tel_data *t)
 	telemetry_text(t, "change", r->change);
 	telemetry_text(t, "service", r->service);
 	telemetry_text(t, "name", r->name);
-	telemetry_text(t, "detail", r->detail);
+	add_detail(r->detail, t);
 	telemetry_u64(t, "slots", r->slots);
 	telemetry_u64(t, "slots_moved", r->slots_moved);
 	telemetry_u64(t, "flows", r->flows);

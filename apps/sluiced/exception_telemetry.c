@@ -1,55 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Sluice developers
  */
-#include <errno.h>
-#include <string.h>
-
 #include "exception_priv.h"
 #include "telemetry.h"
 
-static int
-on_exceptions(const char *cmd, const char *param, struct rte_tel_data *t)
+static const char *
+name(const struct daemon *d, uint16_t i, char *room, size_t size)
 {
-	struct daemon *d = telemetry_enter();
-
-	(void)cmd;
-	(void)param;
-	if (d == NULL)
-		return -EAGAIN;
-	rte_tel_data_start_array(t, RTE_TEL_STRING_VAL);
-	for (uint16_t i = 0; i < d->nexceptions; i++)
-		rte_tel_data_add_array_string(t, d->exception[i]->name);
-	telemetry_leave(d);
-	return 0;
+	(void)room;
+	(void)size;
+	return i < d->nexceptions ? d->exception[i]->name : NULL;
 }
 
-static int
-on_exception(const char *cmd, const char *param, struct rte_tel_data *t)
+static void
+fill(const struct daemon *d, uint16_t i, struct rte_tel_data *t)
 {
-	struct daemon *d = telemetry_enter();
-	int ret = -ENOENT;
+	const struct exception *e = d->exception[i];
+	uint64_t n[EXCEPTION_COUNTS] = {0};
 
-	(void)cmd;
-	if (d == NULL)
-		return -EAGAIN;
-	for (uint16_t i = 0; i < d->nexceptions && param != NULL && ret != 0; i++) {
-		const struct exception *e = d->exception[i];
-		uint64_t n[EXCEPTION_COUNTS] = {0};
-
-		if (strcmp(e->name, param) != 0)
-			continue;
-		exception_sums(d, e, n);
-		rte_tel_data_start_dict(t);
-		telemetry_text(t, "name", e->name);
-		telemetry_text(t, "interface", e->tap.name);
-		telemetry_text(t, "carrier", exception_carrier(e) ? "on" : "off");
-		telemetry_u64(t, "queues", e->tap.queues);
-		for (int k = 0; k < EXCEPTION_COUNTS; k++)
-			telemetry_u64(t, exception_count_name[k], n[k]);
-		ret = 0;
-	}
-	telemetry_leave(d);
-	return ret;
+	exception_sums(d, e, n);
+	rte_tel_data_start_dict(t);
+	telemetry_text(t, "name", e->name);
+	telemetry_text(t, "interface", e->tap.name);
+	telemetry_text(t, "carrier", exception_carrier(e) ? "on" : "off");
+	telemetry_u64(t, "queues", e->tap.queues);
+	for (int k = 0; k < EXCEPTION_COUNTS; k++)
+		telemetry_u64(t, exception_count_name[k], n[k]);
 }
 
 void
@@ -64,14 +40,10 @@ exception_drops(const struct daemon *d, struct rte_tel_data *t)
 	telemetry_u64(t, "exception_show_lost", n[EXCEPTION_SHOW_LOST]);
 }
 
-bool
-exception_telemetry_open(void)
-{
-	static const struct telemetry_endpoint endpoints[] = {
-		{"/sluice/exceptions", on_exceptions, "Names of exception paths. No parameter"},
-		{"/sluice/exception", on_exception,
-			"Counters of an exception path. Parameter: its name"},
-	};
-
-	return telemetry_add(endpoints, SL_COUNT_OF(endpoints));
-}
+const struct telemetry_kind exception_kind = {
+	.list = {"/sluice/exceptions", telemetry_on_list, "Names of exception paths. No parameter"},
+	.one = {"/sluice/exception", telemetry_on_one,
+		"Counters of an exception path. Parameter: its name"},
+	.name = name,
+	.fill = fill,
+};

@@ -7,7 +7,6 @@
  * What changes between two pages may be missed, or come twice. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <rte_ether.h>
@@ -15,56 +14,17 @@
 #include "sl_inet_table.h"
 #include "telemetry.h"
 
-#define PAGE 32u
-
-struct page {
-	const struct daemon *d;
-	struct rte_tel_data *t;
-	uint64_t first;
+/* A list that is visited whole, and the page of it that is wanted. */
+struct visit {
+	struct telemetry_page page;
 	uint64_t at; /* number of the one that is visited next */
 };
 
 /* The next one is visited: an object for it, or NULL if it is on another page. */
 static struct rte_tel_data *
-entry(struct page *p)
+entry(struct visit *v)
 {
-	uint64_t i = p->at++;
-	struct rte_tel_data *one;
-
-	if (i < p->first || i - p->first >= PAGE)
-		return NULL;
-	one = rte_tel_data_alloc();
-	if (one != NULL)
-		rte_tel_data_start_dict(one);
-	return one;
-}
-
-static void
-entry_add(struct page *p, struct rte_tel_data *one)
-{
-	char key[24];
-
-	snprintf(key, sizeof(key), "entry_%02u", (unsigned int)(p->at - 1 - p->first));
-	rte_tel_data_add_dict_container(p->t, key, one, 0);
-}
-
-static bool
-page_begin(struct page *p, const char *param, struct rte_tel_data *t)
-{
-	char *end = NULL;
-
-	*p = (struct page){.t = t};
-	if (param != NULL)
-		p->first = strtoull(param, &end, 10);
-	rte_tel_data_start_dict(t);
-	return param == NULL || (end != param && *end == '\0');
-}
-
-static void
-page_end(struct page *p)
-{
-	telemetry_u64(p->t, "next", p->at > p->first + PAGE ? p->first + PAGE : 0);
-	telemetry_u64(p->t, "total", p->at);
+	return v->at++ < v->page.first ? NULL : telemetry_page_entry(&v->page);
 }
 
 static void
@@ -74,7 +34,7 @@ on_route(void *arg, const struct sl_inet_route_info *r)
 		[SL_INET_ROUTE_STATIC] = "static",
 		[SL_INET_ROUTE_GATEWAY] = "gateway"};
 	struct rte_tel_data *one = entry(arg);
-	struct page *p = arg;
+	struct visit *v = arg;
 	char text[64];
 	size_t len;
 
@@ -86,11 +46,11 @@ on_route(void *arg, const struct sl_inet_route_info *r)
 	telemetry_text(one, "via",
 		sl_addr_is_any(&r->route.via) ? "link"
 					      : sl_addr_format(&r->route.via, text, sizeof(text)));
-	telemetry_text(one, "port", daemon_handle_name(p->d, r->route.port));
+	telemetry_text(one, "port", daemon_handle_name(v->page.d, r->route.port));
 	telemetry_u64(one, "metric", r->route.metric);
 	telemetry_text(one, "kind", kinds[r->kind]);
 	telemetry_text(one, "state", !r->usable ? "unusable" : r->best ? "best" : "spare");
-	entry_add(p, one);
+	telemetry_page_add(&v->page, one);
 }
 
 static void
@@ -102,7 +62,7 @@ on_neigh(void *arg, const struct sl_inet_neigh_info *n)
 		[SL_INET_NEIGH_PROBE] = "probe"};
 	struct rte_tel_data *one = entry(arg);
 	struct rte_ether_addr mac;
-	struct page *p = arg;
+	struct visit *v = arg;
 	char text[64];
 
 	if (one == NULL)
@@ -111,40 +71,41 @@ on_neigh(void *arg, const struct sl_inet_neigh_info *n)
 	memcpy(mac.addr_bytes, n->mac, sizeof(mac.addr_bytes));
 	rte_ether_format_addr(text, sizeof(text), &mac);
 	telemetry_text(one, "mac", n->state == SL_INET_NEIGH_INCOMPLETE ? "" : text);
-	telemetry_text(one, "port", daemon_handle_name(p->d, n->port));
+	telemetry_text(one, "port", daemon_handle_name(v->page.d, n->port));
 	telemetry_text(one, "state", states[n->state]);
 	telemetry_u64(one, "waiting", n->waiting);
 	telemetry_u64(one, "age_ms", n->age_ns / 1000000);
 	telemetry_u64(one, "idle_ms", n->idle_ns / 1000000);
-	entry_add(p, one);
+	telemetry_page_add(&v->page, one);
 }
 
 static void
-visit_routes(struct page *p)
+visit_routes(struct visit *v)
 {
-	sl_inet_route_foreach(p->d->inet, on_route, p);
+	sl_inet_route_foreach(v->page.d->inet, on_route, v);
 }
 
 static void
-visit_neighs(struct page *p)
+visit_neighs(struct visit *v)
 {
-	sl_inet_neigh_foreach(p->d->inet, on_neigh, p);
+	sl_inet_neigh_foreach(v->page.d->inet, on_neigh, v);
 }
 
 static int
-answer(const char *param, struct rte_tel_data *t, void (*visit)(struct page *p))
+answer(const char *param, struct rte_tel_data *t, void (*visit)(struct visit *v))
 {
 	struct daemon *d = telemetry_enter();
-	struct page p;
+	struct visit v = {.at = 0};
+	uint64_t behind;
 	bool good;
 
 	if (d == NULL)
 		return -EAGAIN;
-	good = page_begin(&p, param, t);
-	p.d = d;
-	visit(&p);
+	good = telemetry_page_begin(&v.page, d, param, t);
+	visit(&v);
 	telemetry_leave(d);
-	page_end(&p);
+	behind = v.page.first + TELEMETRY_PAGE;
+	telemetry_page_end(&v.page, v.at > behind ? behind : 0, v.at);
 	return good ? 0 : -EINVAL;
 }
 

@@ -17,8 +17,11 @@
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <rte_ether.h>
+
+#include "../common/app.h"
 #include "forward.h"
 #include "session.h"
+#include "sl_errno.h"
 #include "telemetry.h"
 
 /* Telemetry calls back without an argument of ours. */
@@ -60,10 +63,16 @@ telemetry_u64(struct rte_tel_data *t, const char *name, uint64_t n)
 bool
 telemetry_add(const struct telemetry_endpoint *endpoints, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		if (rte_telemetry_register_cmd(
-			    endpoints[i].cmd, endpoints[i].call, endpoints[i].help) != 0)
-			return false;
+	for (size_t i = 0; i < n; i++) {
+		int ret = rte_telemetry_register_cmd(
+			endpoints[i].cmd, endpoints[i].call, endpoints[i].help);
+
+		if (ret == 0)
+			continue;
+		app_note("telemetry does not take the endpoint %.*s: %s", TELEMETRY_CMD_LEN,
+			endpoints[i].cmd, sl_strerror(ret));
+		return false;
+	}
 	return true;
 }
 
@@ -97,20 +106,12 @@ on_info(const char *cmd, const char *param, struct rte_tel_data *t)
 	return 0;
 }
 
-static int
-on_ports(const char *cmd, const char *param, struct rte_tel_data *t)
+static const char *
+port_name(const struct daemon *d, uint16_t i, char *room, size_t size)
 {
-	struct daemon *d = telemetry_enter();
-
-	(void)cmd;
-	(void)param;
-	if (d == NULL)
-		return -EAGAIN;
-	rte_tel_data_start_array(t, RTE_TEL_STRING_VAL);
-	for (uint16_t i = 0; i < d->conf.nports; i++)
-		rte_tel_data_add_array_string(t, d->conf.port[i].name);
-	telemetry_leave(d);
-	return 0;
+	(void)room;
+	(void)size;
+	return i < d->conf.nports ? d->conf.port[i].name : NULL;
 }
 
 static void
@@ -160,42 +161,12 @@ port_dict(const struct daemon *d, uint16_t i, struct rte_tel_data *t)
 	rte_tel_data_add_dict_container(t, "addresses", addrs, 0);
 }
 
-static int
-on_port(const char *cmd, const char *param, struct rte_tel_data *t)
+static const char *
+service_name(const struct daemon *d, uint16_t i, char *room, size_t size)
 {
-	struct daemon *d;
-	int ret = -ENOENT;
-
-	(void)cmd;
-	if (param == NULL)
-		return -EINVAL;
-	d = telemetry_enter();
-	if (d == NULL)
-		return -EAGAIN;
-	for (uint16_t i = 0; i < d->conf.nports && ret != 0; i++) {
-		if (strcmp(d->conf.port[i].name, param) != 0)
-			continue;
-		port_dict(d, i, t);
-		ret = 0;
-	}
-	telemetry_leave(d);
-	return ret;
-}
-
-static int
-on_services(const char *cmd, const char *param, struct rte_tel_data *t)
-{
-	struct daemon *d = telemetry_enter();
-
-	(void)cmd;
-	(void)param;
-	if (d == NULL)
-		return -EAGAIN;
-	rte_tel_data_start_array(t, RTE_TEL_STRING_VAL);
-	for (uint16_t i = 0; i < d->table->n; i++)
-		rte_tel_data_add_array_string(t, d->table->service[i]->conf.name);
-	telemetry_leave(d);
-	return 0;
+	(void)room;
+	(void)size;
+	return i < d->table->n ? d->table->service[i]->conf.name : NULL;
 }
 
 /* What the service or its queues lost, by cause. */
@@ -216,8 +187,9 @@ service_drops(const struct service_sums *sums, const uint64_t *outcome, struct r
 }
 
 static void
-service_dict(const struct daemon *d, const struct service *s, struct rte_tel_data *t)
+service_dict(const struct daemon *d, uint16_t i, struct rte_tel_data *t)
 {
+	const struct service *s = d->table->service[i];
 	uint64_t outcome[SERVICE_OUTCOMES] = {0}, bytes = 0;
 	struct rte_tel_data *outcomes = rte_tel_data_alloc();
 	struct service_sums sums = {0};
@@ -249,59 +221,43 @@ service_dict(const struct daemon *d, const struct service *s, struct rte_tel_dat
 	if (outcomes == NULL)
 		return;
 	rte_tel_data_start_dict(outcomes);
-	for (int i = 0; i < SERVICE_OUTCOMES; i++)
-		telemetry_u64(outcomes, service_outcome_info[i].name, outcome[i]);
+	for (int k = 0; k < SERVICE_OUTCOMES; k++)
+		telemetry_u64(outcomes, service_outcome_info[k].name, outcome[k]);
 	rte_tel_data_add_dict_container(t, "outcomes", outcomes, 0);
 }
 
-static int
-on_service(const char *cmd, const char *param, struct rte_tel_data *t)
+/* The ith socket of all services: its service, and which of its sockets it is; NULL: there are not
+ * so many. */
+static const struct service *
+nth_socket(const struct daemon *d, uint16_t i, uint16_t *k)
 {
-	struct daemon *d;
-	int ret = -ENOENT;
+	for (uint16_t n = 0; n < d->table->n; n++) {
+		const struct service *s = d->table->service[n];
 
-	(void)cmd;
-	if (param == NULL)
-		return -EINVAL;
-	d = telemetry_enter();
-	if (d == NULL)
-		return -EAGAIN;
-	for (uint16_t i = 0; i < d->table->n && ret != 0; i++) {
-		if (strcmp(d->table->service[i]->conf.name, param) != 0)
-			continue;
-		service_dict(d, d->table->service[i], t);
-		ret = 0;
+		*k = i;
+		if (i < s->nsocks)
+			return s;
+		i -= s->nsocks;
 	}
-	telemetry_leave(d);
-	return ret;
+	return NULL;
 }
 
-static int
-on_sockets(const char *cmd, const char *param, struct rte_tel_data *t)
+static const char *
+socket_name(const struct daemon *d, uint16_t i, char *room, size_t size)
 {
-	struct daemon *d = telemetry_enter();
-	char text[CONF_NAME_LEN + 8];
+	uint16_t k = 0;
+	const struct service *s = nth_socket(d, i, &k);
 
-	(void)cmd;
-	(void)param;
-	if (d == NULL)
-		return -EAGAIN;
-	rte_tel_data_start_array(t, RTE_TEL_STRING_VAL);
-	for (uint16_t i = 0; i < d->table->n; i++) {
-		const struct service *s = d->table->service[i];
-
-		for (uint16_t k = 0; k < s->nsocks; k++) {
-			snprintf(text, sizeof(text), "%s/%u", s->conf.name, k);
-			rte_tel_data_add_array_string(t, text);
-		}
-	}
-	telemetry_leave(d);
-	return 0;
+	if (s != NULL)
+		snprintf(room, size, "%s/%u", s->conf.name, k);
+	return s != NULL ? room : NULL;
 }
 
 static void
-socket_dict(const struct daemon *d, const struct service *s, uint16_t k, struct rte_tel_data *t)
+socket_dict(const struct daemon *d, uint16_t i, struct rte_tel_data *t)
 {
+	uint16_t k = 0;
+	const struct service *s = nth_socket(d, i, &k);
 	struct sl_udp_sock_stats st;
 	char text[64];
 
@@ -321,51 +277,12 @@ socket_dict(const struct daemon *d, const struct service *s, uint16_t k, struct 
 	telemetry_u64(t, "udp_slots", st.queue.drops[SL_UDPQ_DROP_SLOTS]);
 }
 
-static int
-on_socket(const char *cmd, const char *param, struct rte_tel_data *t)
+static const char *
+lcore_name(const struct daemon *d, uint16_t i, char *room, size_t size)
 {
-	struct daemon *d;
-	char text[CONF_NAME_LEN + 8];
-	int ret = -ENOENT;
-
-	(void)cmd;
-	if (param == NULL)
-		return -EINVAL;
-	d = telemetry_enter();
-	if (d == NULL)
-		return -EAGAIN;
-	for (uint16_t i = 0; i < d->table->n; i++) {
-		const struct service *s = d->table->service[i];
-
-		for (uint16_t k = 0; k < s->nsocks && ret != 0; k++) {
-			snprintf(text, sizeof(text), "%s/%u", s->conf.name, k);
-			if (strcmp(text, param) != 0)
-				continue;
-			socket_dict(d, s, k, t);
-			ret = 0;
-		}
-	}
-	telemetry_leave(d);
-	return ret;
-}
-
-static int
-on_lcores(const char *cmd, const char *param, struct rte_tel_data *t)
-{
-	struct daemon *d = telemetry_enter();
-	char text[16];
-
-	(void)cmd;
-	(void)param;
-	if (d == NULL)
-		return -EAGAIN;
-	rte_tel_data_start_array(t, RTE_TEL_STRING_VAL);
-	for (uint16_t i = 0; i < d->nworkers; i++) {
-		snprintf(text, sizeof(text), "%u", d->worker[i].cpu);
-		rte_tel_data_add_array_string(t, text);
-	}
-	telemetry_leave(d);
-	return 0;
+	if (i < d->nworkers)
+		snprintf(room, size, "%u", d->worker[i].cpu);
+	return i < d->nworkers ? room : NULL;
 }
 
 /* What the worker lost, by cause; causes that did not happen are left out. */
@@ -386,12 +303,13 @@ lcore_drops(const struct daemon *d, const struct worker *w, struct rte_tel_data 
 }
 
 static void
-lcore_dict(const struct daemon *d, const struct worker *w, struct rte_tel_data *t)
+lcore_dict(const struct daemon *d, uint16_t i, struct rte_tel_data *t)
 {
+	const struct worker *w = &d->worker[i];
 	uint64_t received = 0;
 
-	for (uint16_t i = 0; i < d->conf.nports; i++)
-		received += sl_load_relaxed(&w->received[i]);
+	for (uint16_t k = 0; k < d->conf.nports; k++)
+		received += sl_load_relaxed(&w->received[k]);
 	rte_tel_data_start_dict(t);
 	telemetry_u64(t, "lcore", w->cpu);
 	telemetry_u64(t, "queues", w->npairs);
@@ -411,30 +329,6 @@ lcore_dict(const struct daemon *d, const struct worker *w, struct rte_tel_data *
 	telemetry_u64(t, "longest_sleep_us", sl_load_relaxed(&w->longest_ns) / 1000);
 	telemetry_u64(t, "sleep_limit_us", w->sleep_max_ns / 1000);
 	lcore_drops(d, w, t);
-}
-
-static int
-on_lcore(const char *cmd, const char *param, struct rte_tel_data *t)
-{
-	struct daemon *d;
-	int ret = -ENOENT;
-	char text[16];
-
-	(void)cmd;
-	if (param == NULL)
-		return -EINVAL;
-	d = telemetry_enter();
-	if (d == NULL)
-		return -EAGAIN;
-	for (uint16_t i = 0; i < d->nworkers && ret != 0; i++) {
-		snprintf(text, sizeof(text), "%u", d->worker[i].cpu);
-		if (strcmp(text, param) != 0)
-			continue;
-		lcore_dict(d, &d->worker[i], t);
-		ret = 0;
-	}
-	telemetry_leave(d);
-	return ret;
 }
 
 static void
@@ -562,20 +456,39 @@ on_report(const char *cmd, const char *param, struct rte_tel_data *t)
 	return ret;
 }
 
+const struct telemetry_kind port_kind = {
+	.list = {"/sluice/ports", telemetry_on_list, "Names of ports. No parameter"},
+	.one = {"/sluice/port", telemetry_on_one,
+		"State and counters of a port. Parameter: its name"},
+	.name = port_name,
+	.fill = port_dict,
+};
+const struct telemetry_kind service_kind = {
+	.list = {"/sluice/services", telemetry_on_list, "Names of services. No parameter"},
+	.one = {"/sluice/service", telemetry_on_one, "Counters of a service. Parameter: its name"},
+	.name = service_name,
+	.fill = service_dict,
+};
+const struct telemetry_kind socket_kind = {
+	.list = {"/sluice/sockets", telemetry_on_list, "Names of sockets. No parameter"},
+	.one = {"/sluice/socket", telemetry_on_one, "Counters of a socket. Parameter: its name"},
+	.name = socket_name,
+	.fill = socket_dict,
+};
+const struct telemetry_kind lcore_kind = {
+	.list = {"/sluice/lcores", telemetry_on_list, "Processors of the workers. No parameter"},
+	.one = {"/sluice/lcore", telemetry_on_one,
+		"Counters of a worker. Parameter: its processor"},
+	.name = lcore_name,
+	.fill = lcore_dict,
+};
+
 bool
 telemetry_open(struct daemon *d)
 {
 	static const struct telemetry_endpoint endpoints[] = {
 		{"/sluice/info", on_info,
 			"The daemon: version, configuration, uptime. No parameter"},
-		{"/sluice/ports", on_ports, "Names of ports. No parameter"},
-		{"/sluice/port", on_port, "State and counters of a port. Parameter: its name"},
-		{"/sluice/services", on_services, "Names of services. No parameter"},
-		{"/sluice/service", on_service, "Counters of a service. Parameter: its name"},
-		{"/sluice/sockets", on_sockets, "Names of sockets. No parameter"},
-		{"/sluice/socket", on_socket, "Counters of a socket. Parameter: its name"},
-		{"/sluice/lcores", on_lcores, "Processors of the workers. No parameter"},
-		{"/sluice/lcore", on_lcore, "Counters of a worker. Parameter: its processor"},
 		{"/sluice/outcomes", on_drops, "What became of every packet. No parameter"},
 		{"/sluice/drops", on_drops, "Packets that were lost, by cause. No parameter"},
 		{"/sluice/audit", on_audit, "What entered against what became of it. No parameter"},
@@ -584,8 +497,8 @@ telemetry_open(struct daemon *d)
 	};
 
 	the_daemon = d;
-	return telemetry_add(endpoints, SL_COUNT_OF(endpoints)) && routes_telemetry_open() &&
-	       exception_telemetry_open() && backends_telemetry_open() &&
-	       bridge_telemetry_open() && diff_telemetry_open() && explain_telemetry_open() &&
-	       session_telemetry_open() && occupancy_telemetry_open();
+	return telemetry_add(endpoints, SL_COUNT_OF(endpoints)) && kinds_telemetry_open() &&
+	       routes_telemetry_open() && backends_telemetry_open() && bridge_telemetry_open() &&
+	       diff_telemetry_open() && explain_telemetry_open() && session_telemetry_open() &&
+	       occupancy_telemetry_open();
 }

@@ -17,13 +17,20 @@
 
 #include "daemon.h"
 
+/** What telemetry takes of a path and of a help text, with their ends. */
+#define TELEMETRY_CMD_LEN 56
+#define TELEMETRY_HELP_LEN 128
+
+/** An endpoint. The texts have a size, so that the compiler refuses what telemetry would at the
+ * start. */
 struct telemetry_endpoint {
-	const char *cmd;
+	char cmd[TELEMETRY_CMD_LEN];
 	telemetry_cb call;
-	const char *help;
+	char help[TELEMETRY_HELP_LEN];
 };
 
-/** Register endpoints; false when telemetry does not take them. Caller: main thread, once. */
+/** Register endpoints; false when telemetry does not take one of them, which is told. Caller: main
+ * thread, once. */
 bool telemetry_add(const struct telemetry_endpoint *endpoints, size_t n);
 
 /* What the modules' files have for telemetry_open. */
@@ -50,7 +57,47 @@ void telemetry_u64(struct rte_tel_data *t, const char *name, uint64_t n);
 bool occupancy_telemetry_open(void);
 /** Endpoints of modules, each in its file: NAME_telemetry.c. */
 bool routes_telemetry_open(void);
-bool exception_telemetry_open(void);
+bool kinds_telemetry_open(void);
+
+/** A kind of things that have names: an endpoint with the names, and one that a name asks. */
+struct telemetry_kind {
+	struct telemetry_endpoint list, one; /**< called: telemetry_on_list, telemetry_on_one */
+	/** Name of the ith, into room unless it is kept somewhere; NULL: there are not so many. */
+	const char *(*name)(const struct daemon *d, uint16_t i, char *room, size_t size);
+	/** The answer about the ith. */
+	void (*fill)(const struct daemon *d, uint16_t i, struct rte_tel_data *t);
+};
+
+/** Answer for any kind, by the endpoint that is asked (kinds_telemetry.c). */
+int telemetry_on_list(const char *cmd, const char *param, struct rte_tel_data *t);
+int telemetry_on_one(const char *cmd, const char *param, struct rte_tel_data *t);
+
+extern const struct telemetry_kind port_kind, service_kind, socket_kind, lcore_kind;
+extern const struct telemetry_kind bridge_kind;	   /* bridge_telemetry.c */
+extern const struct telemetry_kind exception_kind; /* exception_telemetry.c */
+
+/**
+ * Part of a list that may be longer than an answer: objects "entry_00", ... and "next", the number
+ * or place that the next page begins at, 0 at the end.
+ */
+struct telemetry_page {
+	const struct daemon *d;
+	struct rte_tel_data *t;
+	uint64_t first; /**< as the parameter says */
+	uint32_t n;	/**< entries so far */
+};
+#define TELEMETRY_PAGE 32u
+
+/** Begin, with the text of a number or NULL for 0; false when it is none. */
+bool telemetry_page_begin(
+	struct telemetry_page *p, const struct daemon *d, const char *from, struct rte_tel_data *t);
+/** An object for the next entry, begun; NULL: the page is full, or no memory. */
+struct rte_tel_data *telemetry_page_entry(const struct telemetry_page *p);
+/** It has all members. */
+void telemetry_page_add(struct telemetry_page *p, struct rte_tel_data *one);
+/** The page is over. total: how many there are in all. */
+void telemetry_page_end(struct telemetry_page *p, uint64_t next, uint64_t total);
+
 /** What exception paths lost, into an object. */
 void exception_drops(const struct daemon *d, struct rte_tel_data *t);
 /** What became of bridges' frames, drops alone or all, into an object. */

@@ -9,6 +9,7 @@
 #include <rte_jhash.h>
 
 #include "claim.h"
+#include "seed.h"
 #include "sl_errno.h"
 
 struct claim_key {
@@ -55,6 +56,7 @@ hash_create(uint32_t serial, uint32_t n)
 		.entries = RTE_MAX(2 * n, 8u),
 		.key_len = sizeof(struct claim_key),
 		.hash_func = rte_jhash,
+		.hash_func_init_val = inet_seed(),
 		.socket_id = SOCKET_ID_ANY,
 		.extra_flag = RTE_HASH_EXTRA_FLAGS_EXT_TABLE};
 

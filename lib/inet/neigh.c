@@ -10,6 +10,7 @@
 #include <rte_jhash.h>
 
 #include "neigh_priv.h"
+#include "seed.h"
 #include "sl_errno.h"
 #include "table.h"
 
@@ -24,6 +25,7 @@ inet_neigh_create(uint32_t entries, struct inet_neigh_table **out)
 	struct rte_hash_parameters params = {.entries = entries,
 		.key_len = sizeof(struct neigh_key),
 		.hash_func = rte_jhash,
+		.hash_func_init_val = inet_seed(),
 		.socket_id = SOCKET_ID_ANY,
 		.extra_flag = RTE_HASH_EXTRA_FLAGS_EXT_TABLE};
 	char name[RTE_HASH_NAMESIZE];

@@ -12,13 +12,13 @@
 #include <rte_ip_frag.h>
 #include <rte_jhash.h>
 #include <rte_log.h>
-#include <rte_random.h>
 
 #include "cksum.h"
 #include "claim.h"
 #include "icmp.h"
 #include "punt.h"
 #include "reasm.h"
+#include "seed.h"
 #include "sl_errno.h"
 #include "sl_udpq_mbuf.h"
 
@@ -120,8 +120,7 @@ inet_frag_hash_create(const char *what, uint32_t entries, uint32_t key_len)
 		.entries = RTE_MAX(entries, 8u),
 		.key_len = key_len,
 		.hash_func = rte_jhash,
-		/* Strangers choose what is in the keys. */
-		.hash_func_init_val = (uint32_t)rte_rand(),
+		.hash_func_init_val = inet_seed(),
 		.socket_id = SOCKET_ID_ANY,
 		.extra_flag = RTE_HASH_EXTRA_FLAGS_EXT_TABLE};
 

@@ -317,7 +317,10 @@ def check_lists(cases, bed, daemon):
         # More than one page.
         many = ''.join(f'[route r{i}]\nprefix = 10.{i}.0.0/16\nvia = 198.18.0.{i % 200 + 3}\n' for i in range(80))
         bed.conf(CONF.replace('via = 198.18.0.1', 'via = 198.18.0.9') + many)
-        assert daemon.ctl('reload')['result'] == 'applied'
+        rows = {r['name']: (r['what'], r['change'], r['detail']) for r in daemon.ctl('diff', bed.path, status=1)}
+        assert rows['far'] == ('route', 'changed', 'via 198.18.0.1 -> 198.18.0.9'), rows
+        assert rows['r79'] == ('route', 'added', 'prefix 10.79.0.0/16, via 198.18.0.82, port wan, metric 100'), rows
+        assert len(rows) == 81 and daemon.ctl('reload')['result'] == 'applied', rows
         routes = {r['prefix']: r for r in daemon.ctl('routes')}
         assert routes['198.51.100.0/24']['via'] == '198.18.0.9', routes
         assert sum(p.startswith('10.') for p in routes) == 80, routes
@@ -334,7 +337,7 @@ def check_lists(cases, bed, daemon):
     with cases('an exception path changes with a restart only'):
         bed.conf(CONF.replace('ker0', 'ker1'))
         answer = daemon.ctl('reload', status=2)
-        assert 'differs, and changes with a restart only' in answer['report'], answer
+        assert '[port wan] exception: changes with a restart only' in answer['report'], answer
         bed.conf(CONF)
 
 

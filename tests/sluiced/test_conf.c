@@ -346,7 +346,7 @@ changes_that_need_a_restart(void)
 		{"[sluiced]\nlcores = 2\n" P S, "t.conf:2: [sluiced] lcores: changes with a "
 						"restart only; restart, or take the "
 						"change back.\n"
-						"t.conf:3: [port wan]: differs, and changes with a "
+						"t.conf:3: [port wan] lcores: changes with a "
 						"restart only; restart, or take "
 						"the change back.\n"},
 		{G "name = b\n" P,
@@ -361,7 +361,7 @@ changes_that_need_a_restart(void)
 		{G "driver = /x\n" P, "t.conf:3: [sluiced] driver: changes with a restart only; "
 				      "restart, or take the "
 				      "change back.\n"},
-		{G P "vlan = 3\n", "t.conf:3: [port wan]: differs, and changes with a restart "
+		{G P "vlan = 3\n", "t.conf:6: [port wan] vlan: changes with a restart "
 				   "only; restart, or take "
 				   "the change back.\n"},
 		{G "[port b]\ndevargs = net_null0\naddress = 10.0.0.1/8\n",
