@@ -39,29 +39,36 @@ via = 198.18.0.1
 kind = echo
 udp-port = 7
 """ + scrape.SECTION
+# Networks of A and of B, told by BGP and by OSPF.
+NETS = (('203.0.113.0/24', '192.0.2.0/24'), ('10.1.0.0/16', '10.2.0.0/16'))
 BIRD = """router id {own};
 log stderr all;
 protocol device {{ scan time 1; }}
 protocol kernel {{ ipv4 {{ export all; import none; }}; }}
-protocol static {{ ipv4; route {net} blackhole; }}
+protocol static own_bgp {{ ipv4; route {net} blackhole; }}
+protocol static own_ospf {{ ipv4; route {ospf_net} blackhole; }}
 protocol bgp peer {{
     local {own} as {own_as};
     neighbor {peer} as {peer_as};
     hold time 9; keepalive time 3; connect delay time 0; error wait time 1,1;
-    ipv4 {{ import all; export where source = RTS_STATIC; }};
+    ipv4 {{ import all; export where proto = "own_bgp"; }};
+}}
+protocol ospf v2 near {{
+    ipv4 {{ import all; export where proto = "own_ospf"; }};
+    area 0 {{ interface "{dev}" {{ type ptp; hello 1; dead 9; retransmit 2; }}; }};
 }}
 """
 
 
 class Bird:
-    """A routing daemon in a namespace, with one network of its own to tell of."""
+    """A routing daemon in a namespace, with a network of its own to tell of by BGP, and one by OSPF."""
 
-    def __init__(self, bed, ns, own, peer, net):
+    def __init__(self, bed, ns, dev, own, peer, nets):
         self.ns, self.control = ns, f'{bed.folder}/{own}.ctl'
         path = f'{bed.folder}/{own}.conf'
         with open(path, 'w', encoding='utf-8') as f:
-            f.write(BIRD.format(own=own, peer=peer, net=net, own_as=64512 + int(own[-1]),
-                                peer_as=64512 + int(peer[-1])))
+            f.write(BIRD.format(own=own, peer=peer, dev=dev, net=nets[0], ospf_net=nets[1],
+                                own_as=64512 + int(own[-1]), peer_as=64512 + int(peer[-1])))
         self.process = subprocess.Popen(['ip', 'netns', 'exec', ns, 'bird', '-f', '-c', path, '-s', self.control],
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         bed.probes.append(self)
@@ -349,20 +356,35 @@ def check_trace(cases, bed):
 
 def check_bird(cases, bed):
     if shutil.which('bird') is None:
-        cases.skip('a routing session', 'needs bird2')
-        return None
-    here = Bird(bed, bed.a, '198.18.0.1', V4, '203.0.113.0/24')
-    there = Bird(bed, bed.b, V4, '198.18.0.1', '192.0.2.0/24')
-    with cases('routing daemons find each other over the exception path, and learn routes'):
-        learnt = until(lambda: 'via 198.18.0.1' in wire.sh('ip', '-n', bed.b, 'route', 'show', '203.0.113.0/24'))
-        assert learnt, there.ask('show', 'protocols', 'all', 'peer')
-        assert until(lambda: f'via {V4}' in wire.sh('ip', '-n', bed.a, 'route', 'show', '192.0.2.0/24')), \
-            here.ask('show', 'route')
-    return there
+        cases.skip('routing sessions', 'needs bird2')
+        return ()
+    here = Bird(bed, bed.a, 'wa', '198.18.0.1', V4, [nets[0] for nets in NETS])
+    there = Bird(bed, bed.b, 'ker0', V4, '198.18.0.1', [nets[1] for nets in NETS])
+    with cases('routing daemons find each other by BGP over the exception path, and learn routes'):
+        check_routes(bed, 0)
+    return here, there
+
+
+def check_routes(bed, i):
+    assert until(lambda: has_route(bed.b, NETS[i][0], '198.18.0.1')), f'B does not know {NETS[i][0]}'
+    assert until(lambda: has_route(bed.a, NETS[i][1], V4)), f'A does not know {NETS[i][1]}'
+
+
+def check_ospf(cases, bed, birds):
+    """OSPF speaks to the group 224.0.0.5, beside TCP and UDP. Its first routes take five seconds, in which other
+    cases run."""
+    with cases('by OSPF, too, which is neither TCP nor UDP, and goes to a group'):
+        check_routes(bed, 1)
+        for bird in birds:
+            assert 'Full/PtP' in bird.ask('show', 'ospf', 'neighbors'), bird.ask('show', 'ospf', 'neighbors')
+
+
+def has_route(ns, net, via):
+    return f'via {via}' in wire.sh('ip', '-n', ns, 'route', 'show', net)
 
 
 def established(bird):
-    """Since when the session stands."""
+    """Since when the session of BGP stands."""
     lines = [line.split() for line in bird.ask('show', 'protocols').splitlines() if line.startswith('peer')]
     assert lines and 'Established' in lines[0], lines
     return lines[0][4]
@@ -373,15 +395,16 @@ def run(cases):
     bed.sysctl(bed.b, 'net.ipv6.conf.default.disable_ipv6', 0)
     daemon = base.Daemon(bed, CONF)
     server = EchoServer(bed, socket.AF_INET6)
-    bird = check_bird(cases, bed)
-    since = established(bird) if bird is not None else None
+    birds = check_bird(cases, bed)
+    since = established(birds[1]) if birds else None
     check_kernel(cases, bed, daemon)
     check_together(cases, bed, daemon)
     check_lists(cases, bed, daemon)
     check_trace(cases, bed)
-    if bird is not None:
+    if birds:
+        check_ospf(cases, bed, birds)
         with cases('the routing session stood all the time'):
-            assert established(bird) == since
+            assert established(birds[1]) == since
     with cases('everything is accounted for, on the kernel\'s side, too'):
         lines = daemon.audit()
         assert lines['exception wan']['entered'] > 100 and lines['kernel wan']['entered'] > 100, lines

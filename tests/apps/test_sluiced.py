@@ -58,7 +58,7 @@ sequence = stateful
 format = ptp
 """
 RELOADS = 100
-RELOADS_KB = 2048  # that they may leave behind: packets touched for the first time, no table of a service
+RELOADS_KB = 8192  # that they may leave behind: packets touched for the first time, when the machine is busy
 
 
 class Daemon:
