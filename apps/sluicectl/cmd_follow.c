@@ -42,9 +42,9 @@ print_received(const json_t *o)
 
 /* "udp_queued, tx_sent 2" */
 static void
-print_counters(const json_t *o)
+print_counters(const json_t *o, const char *key)
 {
-	json_t *counters = json_object_get(o, "stack"), *by;
+	json_t *counters = json_object_get(o, key), *by;
 	const char *name, *between = "";
 
 	json_object_foreach(counters, name, by)
@@ -60,7 +60,7 @@ static void
 print_stack(const json_t *o)
 {
 	printf("stack: ");
-	print_counters(o);
+	print_counters(o, "stack");
 	if (json_is_true(json_object_get(o, "held")))
 		printf("held, a fragment");
 	if (json_object_get(o, "service") != NULL)
@@ -75,9 +75,55 @@ print_service(const json_t *o)
 		text_of(o, "outcome"));
 	if (json_object_size(json_object_get(o, "stack")) > 0) {
 		printf("; stack: ");
-		print_counters(o);
+		print_counters(o, "stack");
 	}
 	putchar('\n');
+}
+
+/* A name with something in front of it and behind it, if there is one. */
+static void
+print_named(const json_t *o, const char *key, const char *before, const char *behind)
+{
+	if (json_object_get(o, key) != NULL)
+		printf("%s%s%s", before, text_of(o, key), behind);
+}
+
+static void
+print_forward(const json_t *o)
+{
+	printf("balancer %s lcore %lld: ", text_of(o, "service"), number_of(o, "lcore"));
+	print_named(o, "reason", "flow ", ", ");
+	if (json_object_get(o, "slot") != NULL)
+		printf("slot %lld, ", number_of(o, "slot"));
+	print_named(o, "backend", "to back end ", ": ");
+	print_named(o, "from", "from back end ", ": ");
+	printf("%s", text_of(o, "outcome"));
+	if (json_object_get(o, "packets") != NULL)
+		printf(", %lld packets", number_of(o, "packets"));
+	if (json_is_true(json_object_get(o, "waits")))
+		printf(", waits for the neighbour's MAC address");
+	putchar('\n');
+}
+
+static void
+print_bridge(const json_t *o)
+{
+	printf("bridge %s lcore %lld: %s", text_of(o, "bridge"), number_of(o, "lcore"),
+		text_of(o, "outcome"));
+	print_named(o, "to", " to port ", "");
+	if (json_object_size(json_object_get(o, "copies")) > 0) {
+		printf("; copies: ");
+		print_counters(o, "copies");
+	}
+	print_named(o, "source", "; source ", "");
+	putchar('\n');
+}
+
+static void
+print_kernel(const json_t *o)
+{
+	printf("kernel's %s lcore %lld: %s\n", text_of(o, "interface"), number_of(o, "lcore"),
+		text_of(o, "outcome"));
 }
 
 /* One step, as a line for people. */
@@ -96,6 +142,12 @@ print_step(const json_t *o)
 		print_received(o);
 	else if (strcmp(step, "stack") == 0)
 		print_stack(o);
+	else if (strcmp(step, "forward") == 0)
+		print_forward(o);
+	else if (strcmp(step, "bridge") == 0)
+		print_bridge(o);
+	else if (strcmp(step, "kernel") == 0)
+		print_kernel(o);
 	else
 		print_service(o);
 }

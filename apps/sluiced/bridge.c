@@ -375,3 +375,9 @@ bridge_counts(const struct bridge *b, struct bridge_counts *sum)
 			sum->learn[i] += sl_load_relaxed(&c->learn[i]);
 	}
 }
+
+void
+bridge_worker_counts(const struct bridge *b, uint16_t worker, struct bridge_counts *counts)
+{
+	*counts = b->worker[worker].counts;
+}

@@ -117,6 +117,9 @@ struct bridge_table *bridge_stations(struct bridge *b);
 /** Counters of all workers, added to *sum. Caller: any thread; exact once workers have stopped. */
 void bridge_counts(const struct bridge *b, struct bridge_counts *sum);
 
+/** Counters of one worker. Caller: that worker. */
+void bridge_worker_counts(const struct bridge *b, uint16_t worker, struct bridge_counts *counts);
+
 /* ---- bridge_frame.c ---- */
 
 /** Does a frame ask for work on its way out? */

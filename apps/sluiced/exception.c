@@ -209,3 +209,15 @@ exception_carrier(const struct exception *e)
 {
 	return sl_load_relaxed(&e->up);
 }
+
+const char *
+exception_interface(const struct exception *e)
+{
+	return e->tap.name;
+}
+
+void
+exception_worker_counts(const struct exception *e, uint16_t worker, uint64_t *counts)
+{
+	memcpy(counts, e->cell[worker].n, sizeof(e->cell[worker].n));
+}

@@ -75,6 +75,12 @@ const char *exception_name(const struct exception *e);
 /** Has its tap a carrier, as the port has a link? Caller: any thread. */
 bool exception_carrier(const struct exception *e);
 
+/** Name of its tap. */
+const char *exception_interface(const struct exception *e);
+
+/** What one worker has counted. Caller: that worker. */
+void exception_worker_counts(const struct exception *e, uint16_t worker, uint64_t *counts);
+
 /** Sums over workers, added up. */
 void exception_sums(const struct daemon *d, const struct exception *e, uint64_t *counts);
 

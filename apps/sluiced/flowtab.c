@@ -212,37 +212,60 @@ hash(const struct flowtab *t, const struct flow_key *key)
 	return rte_jhash_32b((const uint32_t *)key, sizeof(*key) / sizeof(uint32_t), t->seed);
 }
 
+/* All octets of two keys at once: no branch until the end. */
+static inline bool
+same_key(const struct flow_key *a, const struct flow_key *b)
+{
+	uint64_t x[sizeof(*a) / 8], y[sizeof(*b) / 8], differ = 0;
+
+	_Static_assert(sizeof(*a) % 8 == 0, "whole words");
+	memcpy(x, a, sizeof(x));
+	memcpy(y, b, sizeof(y));
+	for (size_t i = 0; i < SL_COUNT_OF(x); i++)
+		differ |= x[i] ^ y[i];
+	return differ == 0;
+}
+
+/* Datagrams of a flow mostly come in runs, each of which is looked up once. */
 void
 flowtab_lookup_burst(
 	struct flowtab *t, const struct flow_key *const *keys, uint16_t n, uint32_t *ids)
 {
+	const struct flow_key *first[FLOWTAB_BURST];
 	hash_sig_t hashes[FLOWTAB_BURST];
 	int32_t place[FLOWTAB_BURST];
-	uint32_t hits = 0;
+	uint8_t run[FLOWTAB_BURST];
+	uint32_t runs = 0, hits = 0;
 
 	SL_DEBUG_ASSERT(n <= FLOWTAB_BURST);
 	if (n == 0)
 		return;
-	for (uint16_t i = 0; i < n; i++)
-		hashes[i] = hash(t, keys[i]);
-	rte_hash_lookup_with_hash_bulk(t->hash, (const void **)(uintptr_t)keys, hashes, n, place);
 	for (uint16_t i = 0; i < n; i++) {
+		if (i == 0 || !same_key(keys[i], keys[i - 1])) {
+			first[runs] = keys[i];
+			hashes[runs++] = hash(t, keys[i]);
+		}
+		run[i] = (uint8_t)(runs - 1);
+	}
+	rte_hash_lookup_with_hash_bulk(t->hash, (const void **)(uintptr_t)first, hashes, runs, place);
+	for (uint32_t i = 0; i < runs; i++) {
 		if (place[i] >= 0)
 			rte_prefetch0(&t->flow[place[i]]);
 	}
 	for (uint16_t i = 0; i < n; i++) {
-		struct flow *f = &t->flow[place[i] >= 0 ? place[i] : 0];
+		int32_t at = place[run[i]];
+		struct flow *f = &t->flow[at >= 0 ? at : 0];
 
 		ids[i] = FLOWTAB_NONE;
 		/* Not live: it was too old for an earlier key of this burst. */
-		if (place[i] < 0 || !f->live)
+		if (at < 0 || !f->live)
 			continue;
 		if (idle(t, f) >= t->idle_ms) {
-			age(t, (uint32_t)place[i]);
+			age(t, (uint32_t)at);
 			continue;
 		}
 		f->used_ms = (uint32_t)t->now_ms;
-		ids[i] = (uint32_t)place[i];
+		ids[i] = (uint32_t)at;
 		hits++;
 	}
 	sl_counter_add(&t->stats.hits, hits);

@@ -457,6 +457,41 @@ forward_entered(const struct forward *f)
 	return sum;
 }
 
+void
+forward_worker_counters(const struct forward *f, uint16_t worker, struct forward_counters *counters)
+{
+	const struct forward_worker *fw = &f->worker[worker];
+
+	counters->entered = fw->entered;
+	memcpy(counters->outcome, fw->cell.outcome, sizeof(counters->outcome));
+	memcpy(counters->picked, fw->picked, sizeof(counters->picked));
+	memcpy(counters->replies, fw->replies, sizeof(counters->replies));
+	balancer_counts(fw->balancer, counters->reason);
+}
+
+uint64_t
+forward_worker_entered(const struct forward *f, uint16_t worker)
+{
+	return f->worker[worker].entered;
+}
+
+void
+forward_worker_explain(const struct forward *f, uint16_t worker, const struct flow_key *key,
+	struct balancer_explanation *e)
+{
+	const struct forward_view *view = sl_load_acquire(&f->view); /* LB1 */
+
+	balancer_explain(f->worker[worker].balancer, view->balancer, key, e);
+}
+
+void
+forward_worker_backend(const struct forward *f, uint16_t backend, struct sl_addr *addr)
+{
+	const struct forward_view *view = sl_load_acquire(&f->view); /* LB1 */
+
+	*addr = view->end[backend].addr;
+}
+
 size_t
 forward_memory(const struct conf_service *s, uint16_t workers)
 {

@@ -34,6 +34,7 @@
 
 #include "balancer.h"
 #include "conf.h"
+#include "daemon.h"
 
 struct daemon;
 struct forward;
@@ -153,6 +154,25 @@ void forward_outcomes(const struct forward *f, uint64_t *outcome);
 
 /** Packets that it was handed, over all workers: they sum to its outcomes. Any thread. */
 uint64_t forward_entered(const struct forward *f);
+
+/** What a worker has counted so far. */
+struct forward_counters {
+	uint64_t entered;
+	uint64_t outcome[SERVICE_OUTCOMES];
+	uint64_t picked[CONF_FORWARD_BACKENDS_MAX];  /**< by index of the back end */
+	uint64_t replies[CONF_FORWARD_BACKENDS_MAX]; /**< likewise */
+	uint64_t reason[BALANCER_REASONS];
+};
+
+/* For one that looks at what a single packet does. Caller, of all four: the worker, in its turn. */
+void forward_worker_counters(
+	const struct forward *f, uint16_t worker, struct forward_counters *counters);
+uint64_t forward_worker_entered(const struct forward *f, uint16_t worker);
+/** What the next datagram with that key would get, and why; nothing changes. */
+void forward_worker_explain(const struct forward *f, uint16_t worker, const struct flow_key *key,
+	struct balancer_explanation *e);
+/** Address of a back end. */
+void forward_worker_backend(const struct forward *f, uint16_t backend, struct sl_addr *addr);
 
 /** Once a turn: flows age. Caller: the worker. */
 void forward_turn(struct forward *f, uint16_t worker, uint64_t now_ms);

@@ -7,12 +7,14 @@
 #include <string.h>
 
 #include <rte_cycles.h>
+#include <rte_ethdev.h>
 #include <rte_mbuf_dyn.h>
 #include <rte_ring_elem.h>
 
 #include "filter.h"
 #include "sl_errno.h"
 #include "trace.h"
+#include "trace_look.h"
 #include "trace_step.h"
 
 #define STEPS 2048u /* of the ring */
@@ -26,6 +28,7 @@ struct trace {
 	struct sl_inet_tap tap;
 	struct filter *filter;
 	struct rte_ring *ring;
+	struct trace_look *look;
 	int id_offset;	    /* of the mark in packets */
 	uint64_t mark_flag; /* that says that it is there */
 	uint32_t base;	    /* marks are the packet's number and this: no other trace's */
@@ -121,6 +124,18 @@ port_index(const struct daemon *d, uint16_t port_id)
 	return i;
 }
 
+/* What became of it where the stack has handed it on. */
+static void
+look(struct trace *t, struct worker *w, const struct trace_step *got)
+{
+	struct trace_step forward = {.id = got->id, .cpu = w->cpu}, kernel = forward;
+
+	if (trace_look_forward(t->look, w, got, &forward))
+		put_step(t, &forward);
+	if (trace_look_kernel(t->look, w, &kernel))
+		put_step(t, &kernel);
+}
+
 /* One packet through the stack, alone. */
 static void
 follow(struct trace *t, struct worker *w, uint16_t port_id, uint16_t queue, struct rte_mbuf *m,
@@ -145,6 +160,7 @@ follow(struct trace *t, struct worker *w, uint16_t port_id, uint16_t queue, stru
 	flush(w);
 	sl_inet_outcomes(inet, w->index, before);
 	held = sl_inet_held(inet, w->index);
+	trace_look_begin(t->look, w);
 	sl_inet_input_burst(inet, w->index, port_id, &m, 1);
 	flush(w);
 	then.kind = TRACE_STACK;
@@ -154,6 +170,7 @@ follow(struct trace *t, struct worker *w, uint16_t port_id, uint16_t queue, stru
 		snprintf(then.service, sizeof(then.service), "%s",
 			find_service(sl_load_acquire(&w->d->table), &dst, dport));
 	put_step(t, &then);
+	look(t, w, &first);
 	if (!whole || !moved(&then, SL_RX_UDP_QUEUED))
 		sl_fetch_sub_release(&t->open, UINT64_C(1));
 }
@@ -201,6 +218,44 @@ on_input(void *arg, uint16_t worker, uint16_t port_id, uint16_t queue, struct rt
 		first = (uint16_t)(i + 1);
 	}
 	hand_on(w, port_id, pkts + first, (uint16_t)(n - first));
+}
+
+/* One frame through a bridge, alone. */
+static void
+follow_bridge(struct trace *t, struct worker *w, const struct worker_pair *p, struct rte_mbuf *m,
+	uint32_t id)
+{
+	struct trace_step first = {.id = id, .cpu = w->cpu, .kind = TRACE_RECEIVED}, then = first;
+
+	first.port = p->port_index;
+	first.queue = p->queue;
+	trace_step_describe(&first, m);
+	put_step(t, &first);
+	trace_look_bridge(w, p, m, &then);
+	put_step(t, &then);
+	sl_fetch_sub_release(&t->open, UINT64_C(1));
+}
+
+uint16_t
+trace_bridge_poll(struct trace *t, struct worker *w, const struct worker_pair *p)
+{
+	struct rte_mbuf *pkts[BRIDGE_BURST];
+	uint16_t n = rte_eth_rx_burst(p->port_id, p->queue, pkts, BRIDGE_BURST), first = 0;
+	uint32_t id;
+
+	for (uint16_t i = 0; i < n; i++) {
+		if (!take(t, pkts[i], &id))
+			continue;
+		if (i > first)
+			bridge_input(p->bridge, w->index, p->member, pkts + first,
+				(uint16_t)(i - first), bridge_now_s());
+		follow_bridge(t, w, p, pkts[i], id);
+		first = (uint16_t)(i + 1);
+	}
+	if (n > first)
+		bridge_input(p->bridge, w->index, p->member, pkts + first, (uint16_t)(n - first),
+			bridge_now_s());
+	return n;
 }
 
 bool
@@ -327,6 +382,7 @@ done(struct session *s)
 	struct trace *t = (struct trace *)s;
 
 	rte_ring_free(t->ring);
+	trace_look_free(t->look);
 	filter_free(t->filter);
 	free(t);
 }
@@ -367,7 +423,8 @@ create(struct daemon *d, const char *filter, struct trace **out, char *why, size
 		if (ret == 0) {
 			t->ring = rte_ring_create_elem("sluiced_trace", sizeof(struct trace_step),
 				STEPS, SOCKET_ID_ANY, RING_F_SC_DEQ);
-			ret = t->ring != NULL ? 0 : -ENOMEM;
+			t->look = trace_look_create(d->nworkers);
+			ret = t->ring != NULL && t->look != NULL ? 0 : -ENOMEM;
 		}
 	}
 	if (ret == 0)

@@ -11,13 +11,17 @@
  *   received   port, queue, lcore, and the first bytes of the frame
  *   stack      which of the stack's counters it moved, and the service whose socket took it
  *   service    what the service made of it, and what the stack made of an answer
+ *   forward    what a load balancer made of it: reason, slot, back end, outcome
+ *   kernel     what became of it, or of a copy, on the way to the kernel's tap
+ *   bridge     in place of all but `received`: what a bridge made of it
  *
  * A packet that is followed is processed alone, with everything sent that waited to be, before and
  * after it. So what counters have moved by is its doing. Between the socket and the service it
  * bears a mark, a dynamic field. A datagram made of fragments is followed into the socket.
  *
- * Without a trace it costs one branch for each burst that is received, and one for each that is
- * served. Steps go into a bounded ring, and are counted as lost when it is full.
+ * Without a trace it costs one branch for each burst that is received, one for each poll of a
+ * bridge's port and one for each burst that is served. Steps go into a bounded ring, and are
+ * counted as lost when it is full.
  */
 
 #include "session.h"
@@ -58,6 +62,12 @@ trace_of(const struct daemon *d)
 {
 	return sl_load_acquire(&d->trace); /* pairs with trace_start */
 }
+
+/**
+ * A poll of a bridge's port while there is a trace, in place of bridge_poll. Returns frames.
+ * Caller: the pair's worker.
+ */
+uint16_t trace_bridge_poll(struct trace *t, struct worker *w, const struct worker_pair *p);
 
 /**
  * A service is about to handle a datagram: is it one that is followed? Then trace_end must follow

@@ -9,6 +9,7 @@
 #include <rte_mbuf.h>
 #include <rte_net.h>
 
+#include "bridge.h"
 #include "trace_step.h"
 
 #define MICRO UINT64_C(1000000)
@@ -100,6 +101,20 @@ trace_step_udp(const struct trace_step *s, struct sl_addr *dst, uint16_t *port)
 	       read_port(s, true, port);
 }
 
+bool
+trace_step_dst(const struct trace_step *s, struct sl_addr *dst)
+{
+	return read_addr(s, true, dst);
+}
+
+bool
+trace_step_flow(const struct trace_step *s, struct sl_addr *src, struct sl_addr *dst,
+	uint16_t *sport, uint16_t *dport)
+{
+	return trace_step_udp(s, dst, dport) && read_addr(s, false, src) &&
+	       read_port(s, false, sport);
+}
+
 /* ICMP, which packet types do not tell from other protocols behind an IP header. */
 static const char *
 icmp(const struct trace_step *s)
@@ -161,10 +176,54 @@ add_counters(json_t *o, const struct trace_step *s)
 		json_object_set_new(o, "held", json_true());
 }
 
+static void
+add_text(json_t *o, const char *name, const char *text)
+{
+	if (text != NULL && text[0] != '\0')
+		json_object_set_new(o, name, json_string(text));
+}
+
+static void
+add_forward(json_t *o, const struct trace_step *s)
+{
+	add_counters(o, s);
+	add_text(o, "reason", s->reason);
+	if (s->has_slot)
+		json_object_set_new(o, "slot", json_integer(s->slot));
+	add_text(o, s->back ? "from" : "backend", s->to);
+	if (s->packets > 1)
+		json_object_set_new(o, "packets", json_integer(s->packets));
+	if (s->waits)
+		json_object_set_new(o, "waits", json_true());
+}
+
+static void
+add_bridge(json_t *o, const struct trace_step *s)
+{
+	json_t *copies = json_object();
+
+	add_text(o, "bridge", s->service);
+	add_text(o, "outcome", s->outcome);
+	add_text(o, "to", s->to);
+	add_text(o, "source", s->reason);
+	for (uint16_t i = 0; i < s->ncounters && i < TRACE_COUNTERS_MAX; i++)
+		json_object_set_new(copies, bridge_outcome_info[s->counter[i].outcome].name,
+			json_integer(s->counter[i].by));
+	json_object_set_new(o, "copies", copies);
+}
+
+static void
+add_kernel(json_t *o, const struct trace_step *s)
+{
+	add_text(o, "interface", s->to);
+	add_text(o, "outcome", s->outcome);
+}
+
 json_t *
 trace_step_json(const struct trace_step *s, const char *port, uint64_t t0, uint64_t hz)
 {
-	static const char *const names[] = {"received", "stack", "service"};
+	static const char *const names[] = {
+		"received", "stack", "service", "forward", "bridge", "kernel"};
 	__extension__ unsigned __int128 cycles = s->tsc - t0;
 	json_t *o = json_object();
 
@@ -176,6 +235,12 @@ trace_step_json(const struct trace_step *s, const char *port, uint64_t t0, uint6
 	json_object_set_new(o, "lcore", json_integer(s->cpu));
 	if (s->kind == TRACE_RECEIVED)
 		add_received(o, s, port);
+	else if (s->kind == TRACE_FORWARD)
+		add_forward(o, s);
+	else if (s->kind == TRACE_BRIDGE)
+		add_bridge(o, s);
+	else if (s->kind == TRACE_KERNEL)
+		add_kernel(o, s);
 	else
 		add_counters(o, s);
 	return o;

@@ -19,7 +19,14 @@ struct rte_mbuf;
 #define TRACE_COUNTERS_MAX 8
 #define TRACE_HEAD 96
 
-enum trace_step_kind { TRACE_RECEIVED, TRACE_STACK, TRACE_SERVICE };
+enum trace_step_kind {
+	TRACE_RECEIVED,
+	TRACE_STACK,
+	TRACE_SERVICE,
+	TRACE_FORWARD, /**< a load balancer */
+	TRACE_BRIDGE,
+	TRACE_KERNEL, /**< an exception path */
+};
 
 struct trace_step {
 	uint64_t tsc;
@@ -35,15 +42,22 @@ struct trace_step {
 	uint16_t l4_off;
 	uint16_t head_len;
 	uint8_t head[TRACE_HEAD]; /**< private copy of the frame's beginning */
-	/* TRACE_STACK, TRACE_SERVICE */
+	/* All others */
 	uint16_t ncounters;
 	bool held; /**< a fragment that waits */
 	struct {
-		uint16_t outcome; /**< enum sl_outcome */
+		uint16_t outcome; /**< enum sl_outcome; of a bridge's copies: enum bridge_outcome */
 		uint16_t by;
 	} counter[TRACE_COUNTERS_MAX];
-	char service[CONF_NAME_LEN]; /**< "" for none */
-	const char *outcome;	     /**< of the service, a constant; NULL for none */
+	char service[CONF_NAME_LEN]; /**< or bridge; "" for none */
+	const char *outcome;	     /**< of it, a constant; NULL for none */
+	char to[CONF_NAME_LEN];	     /**< back end, port of a bridge or tap; "" for none */
+	const char *reason; /**< of a load balancer's decision, or what a bridge learned; or NULL */
+	uint32_t slot;	    /**< of the Maglev table, if it has one */
+	uint16_t packets;   /**< that a load balancer was handed: fragments waited for the first */
+	bool has_slot;
+	bool back;  /**< `to` is the back end that it came from */
+	bool waits; /**< until the next hop's MAC address is known */
 };
 
 /** Take down what a packet is: length, types of its headers, and its beginning. Any thread. */
@@ -60,6 +74,13 @@ const char *trace_step_end(const struct trace_step *s, bool dst, char *text, siz
 
 /** Where a UDP datagram goes, port in network order: false if that is not in the head. */
 bool trace_step_udp(const struct trace_step *s, struct sl_addr *dst, uint16_t *port);
+
+/** Where a packet goes: false if that is not in the head. */
+bool trace_step_dst(const struct trace_step *s, struct sl_addr *dst);
+
+/** Both ends of a UDP datagram, ports in network order: false if they are not in the head. */
+bool trace_step_flow(const struct trace_step *s, struct sl_addr *src, struct sl_addr *dst,
+	uint16_t *sport, uint16_t *dport);
 
 /**
  * As an object: {"packet":1, "step":"received", "time_us":0, ...}

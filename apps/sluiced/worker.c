@@ -12,6 +12,7 @@
 
 #include "daemon.h"
 #include "exception.h"
+#include "trace.h"
 
 uint64_t
 daemon_now_ms(void)
@@ -50,10 +51,20 @@ park(struct worker *w)
 }
 
 static uint16_t
+poll_bridge(struct worker *w, const struct worker_pair *p)
+{
+	struct trace *trace = trace_of(w->d);
+
+	if (SL_UNLIKELY(trace != NULL))
+		return trace_bridge_poll(trace, w, p);
+	return bridge_poll(p->bridge, w->index, p->member, p->queue);
+}
+
+static uint16_t
 poll_pair(struct worker *w, const struct worker_pair *p)
 {
 	if (p->bridge != NULL)
-		return bridge_poll(p->bridge, w->index, p->member, p->queue);
+		return poll_bridge(w, p);
 	if (p->spread != NULL)
 		return spread_poll(w, p);
 	return sl_inet_poll(w->d->inet, w->index, p->port_id, p->queue);

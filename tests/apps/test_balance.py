@@ -24,7 +24,8 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import scrape  # noqa: E402  (the path comes first)
+import follow  # noqa: E402  (the path comes first)
+import scrape  # noqa: E402
 import test_sluiced as base  # noqa: E402
 from test_sluiced import wire  # noqa: E402
 
@@ -262,6 +263,28 @@ def check_explain(cases, bed, daemon, flows):
             assert daemon.ctl('explain', *words, status=2)['error'] == 'usage', words
 
 
+def check_trace(cases, bed, daemon, flows):
+    def trace(filter_text, packets, send, **kwargs):
+        return follow.traced(bed.sluicectl, base.NAME, base.RUNTIME, filter_text, send=send, packets=packets,
+                             **kwargs)
+    with cases('a trace goes on through the balancer: a new flow, a known one, an answer'), bed.udp() as s:
+        s.settimeout(ANSWER_S)
+        asked = []
+        steps = trace(f'udp port {s.getsockname()[1]}', 4, lambda: asked.extend([flows.ask(s), flows.ask(s)]))
+        assert [x['step'] for x in steps] == ['received', 'stack', 'forward'] * 4, steps
+        there, back, again = steps[2], steps[5], steps[8]
+        assert steps[1]['stack']['claimed'] == 1 and steps[1]['stack']['tx_sent'] == 1, steps
+        assert (there['outcome'], there['reason'], there['service']) == ('forwarded', 'new', 'dns'), there
+        assert there['backend'] == asked[0] and 0 <= there['slot'] < 65537 and 'waits' not in there, there
+        assert (back['outcome'], back['from']) == ('forward_returned', asked[0]) and 'slot' not in back, back
+        assert (again['reason'], again['backend'], again['slot']) == ('known', asked[1], there['slot']), again
+        said = explain(daemon, s.getsockname()[1])
+        assert said['slot'] == there['slot'], (said, there)
+        text = trace(f'udp port {s.getsockname()[1]}', 2, lambda: flows.ask(s), as_json=False)
+        assert f': flow known, slot {there["slot"]}, to back end {asked[0]}: forwarded\n' in text, text
+        assert f': from back end {asked[0]}: forward_returned\n' in text, text
+
+
 def check_health(cases, bed, daemon, flows, behind):
     with cases('a closed port is found by the first datagram that meets it'):
         victim = next(s for s in flows.sock if flows.ask(s) == 'b1')
@@ -454,6 +477,7 @@ def run(cases):
     flows = Flows(bed, 40)
     check_balance(cases, bed, daemon, flows)
     check_explain(cases, bed, daemon, flows)
+    check_trace(cases, bed, daemon, flows)
     check_health(cases, bed, daemon, flows, behind)
     check_drain(cases, bed, daemon, flows)
     check_six(cases, bed, daemon)

@@ -21,6 +21,7 @@ import sys
 import threading
 import time
 
+import follow
 import scrape
 import test_sluiced as base
 import wire
@@ -341,6 +342,18 @@ def check_lists(cases, bed, daemon):
         bed.conf(CONF)
 
 
+def check_trace(cases, bed):
+    with cases('a trace says what the kernel took, and what it was only shown'):
+        def trace(filter_text, send, **kwargs):
+            return follow.traced(bed.sluicectl, base.NAME, base.RUNTIME, filter_text, send=send, packets=1, **kwargs)
+        steps = trace('tcp port 22', lambda: session(bed, V4, 1))
+        assert [s['step'] for s in steps] == ['received', 'stack', 'kernel'], steps
+        assert steps[1]['stack'] == {'punted': 1}, steps
+        assert (steps[2]['interface'], steps[2]['outcome']) == ('ker0', 'taken'), steps
+        text = trace('tcp port 22', lambda: session(bed, V4, 1), as_json=False)
+        assert "kernel's ker0 lcore" in text and ': taken\n' in text, text
+
+
 def check_bird(cases, bed):
     if shutil.which('bird') is None:
         cases.skip('routing sessions', 'needs bird2')
@@ -387,6 +400,7 @@ def run(cases):
     check_kernel(cases, bed, daemon)
     check_together(cases, bed, daemon)
     check_lists(cases, bed, daemon)
+    check_trace(cases, bed)
     if birds:
         check_ospf(cases, bed, birds)
         with cases('the routing session stood all the time'):

@@ -27,7 +27,8 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import test_sluiced  # noqa: E402  (the path comes first)
+import follow  # noqa: E402  (the path comes first)
+import test_sluiced  # noqa: E402
 import wire  # noqa: E402
 from scrape import TYPE, UnixHTTP, samples  # noqa: E402
 
@@ -250,32 +251,11 @@ def check_top(cases, bed, daemon):
 
 
 def traced(bed, *options, send, packets):
-    """Lines of a trace that is on before send() is called."""
-    process = ctl(bed, '--json', 'trace', '-c', str(packets), *options)
-    daemon_ready('trace')
-    send()
-    out, err = process.communicate(timeout=wire.PATIENCE_S)
-    assert process.returncode == 0, (out, err)
-    lines = [json.loads(line) for line in out.splitlines()]
-    assert lines[-1] == {'step': 'end', 'followed': packets, 'lost': 0}, lines
-    return lines[:-1]
+    return follow.traced(bed.sluicectl, NAME, test_sluiced.RUNTIME, *options, send=send, packets=packets)
 
 
 def daemon_ready(what):
-    """Until the daemon says that a trace or a capture is on."""
-    end = time.monotonic() + wire.PATIENCE_S
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-        s.settimeout(wire.PATIENCE_S)
-        s.connect(f'{test_sluiced.RUNTIME}/dpdk_telemetry.v2')
-        s.recv(1024)
-        while True:
-            s.send(f'/sluice/{what}'.encode())
-            answer = json.loads(s.recv(1024))
-            if answer[f'/sluice/{what}']['running'] == 'yes':
-                return
-            if time.monotonic() > end:
-                raise RuntimeError(f'no {what}: {answer}')
-            time.sleep(0.005)
+    follow.wait(test_sluiced.RUNTIME, what)
 
 
 def check_trace(cases, bed, daemon):

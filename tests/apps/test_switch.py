@@ -19,7 +19,8 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'net'))
-import scrape  # noqa: E402  (the path comes first)
+import follow  # noqa: E402  (the path comes first)
+import scrape  # noqa: E402
 import wire  # noqa: E402
 
 NAME = f'sw{os.getpid()}'
@@ -161,6 +162,20 @@ def check_bridge(cases, bed):
         bed.ping(1, '10.7.0.2')
         time.sleep(0.1)
         assert not [f for f in link.drain() if f[12:14] == b'\x08\0'], 'a frame for another'
+    with cases('a trace says where a frame goes: to one port, or to all'):
+        def trace(filter_text, send, **kwargs):
+            return follow.traced(bed.sluicectl, NAME, RUNTIME, filter_text, send=send, packets=1, **kwargs)
+        steps = trace('icmp and src host 10.7.0.1', lambda: bed.ping(1, '10.7.0.2'))
+        assert [s['step'] for s in steps] == ['received', 'bridge'] and steps[0]['port'] == 'lan1', steps
+        assert {k: steps[1][k] for k in ('bridge', 'outcome', 'to', 'source', 'copies')} == {
+            'bridge': 'lan', 'outcome': 'bridge_forwarded', 'to': 'lan2', 'source': 'known',
+            'copies': {'bridge_sent': 1}}, steps
+        unknown = bed.bytes_of(1) + b'\x88\xb5' + bytes(46)
+        steps = trace('ether proto 0x88b5', lambda: bed.raw(1).send(b'\x02\0\0\0\0\x55' + unknown))
+        assert steps[1]['outcome'] == 'bridge_flooded' and 'to' not in steps[1], steps
+        assert steps[1]['copies'] == {'bridge_sent': 2}, steps
+        text = trace('icmp and src host 10.7.0.1', lambda: bed.ping(1, '10.7.0.3'), as_json=False)
+        assert ': bridge_forwarded to port lan3; copies: bridge_sent; source known\n' in text, text
     with cases('checksums that the kernel left to the port are right at the other end'):
         with bed.udp(2, 5000) as far, bed.udp(1) as near:
             for size in (1, 2, 100, 1472):

@@ -218,6 +218,40 @@ every_field_counts(void)
 	t_end(t);
 }
 
+/* A burst of runs, known and unknown, of whole bursts' length down to one. */
+static void
+runs_in_a_burst(void)
+{
+	struct flowtab *t = t_make(64, 0, 0);
+	struct flow_key known[2] = {t_key(1, false), t_key(2, true)}, unknown = t_key(3, false);
+	const struct flow_key *keys[FLOWTAB_BURST];
+	uint32_t ids[FLOWTAB_BURST], id[2], hits = 0, lookups = 0;
+
+	for (uint16_t i = 0; i < 2; i++) {
+		union flow_state state = {.backend = i, .generation = 1};
+
+		CHECK_EQ(flowtab_add(t, &known[i], &state, &id[i]), FLOWTAB_ADDED);
+	}
+	for (uint32_t length = 1; length <= FLOWTAB_BURST; length++) {
+		for (uint32_t i = 0; i < FLOWTAB_BURST; i++) {
+			uint32_t which = i / length % 3;
+
+			keys[i] = which == 2 ? &unknown : &known[which];
+		}
+		flowtab_lookup_burst(t, keys, FLOWTAB_BURST, ids);
+		for (uint32_t i = 0; i < FLOWTAB_BURST; i++) {
+			uint32_t which = i / length % 3;
+
+			CHECK_EQ(ids[i], which == 2 ? FLOWTAB_NONE : id[which]);
+			hits += which != 2;
+		}
+		lookups += FLOWTAB_BURST;
+	}
+	CHECK_EQ(t_stats(t).hits, hits);
+	CHECK_EQ(t_stats(t).misses, lookups - hits);
+	t_end(t);
+}
+
 static void
 added_twice_in_a_burst(void)
 {
@@ -532,6 +566,7 @@ main(int argc, char **argv)
 	SL_TEST_RUN(limits);
 	SL_TEST_RUN(no_memory);
 	SL_TEST_RUN(every_field_counts);
+	SL_TEST_RUN(runs_in_a_burst);
 	SL_TEST_RUN(added_twice_in_a_burst);
 	SL_TEST_RUN(age_at_lookup);
 	SL_TEST_RUN(age_by_hand);

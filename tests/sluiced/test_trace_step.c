@@ -9,6 +9,7 @@
 #include <rte_byteorder.h>
 #include <rte_mbuf.h>
 
+#include "bridge.h"
 #include "sl_test.h"
 #include "trace_step.h"
 
@@ -155,6 +156,51 @@ steps_read_as_they_should(void)
 }
 
 static void
+what_comes_behind_the_stack_reads_too(void)
+{
+	struct trace_step s = {.id = 1,
+		.tsc = 1000,
+		.kind = TRACE_FORWARD,
+		.service = "lb",
+		.outcome = "forwarded",
+		.reason = "new",
+		.to = "b1",
+		.slot = 0,
+		.has_slot = true,
+		.packets = 3,
+		.waits = true};
+
+	reads(&s, "{\"packet\":1,\"step\":\"forward\",\"time_us\":0,\"lcore\":0,\"stack\":{},"
+		  "\"service\":\"lb\",\"outcome\":\"forwarded\",\"reason\":\"new\",\"slot\":0,"
+		  "\"backend\":\"b1\",\"packets\":3,\"waits\":true}");
+	s = (struct trace_step){.id = 1,
+		.tsc = 1000,
+		.kind = TRACE_FORWARD,
+		.service = "lb",
+		.outcome = "forward_returned",
+		.to = "b1",
+		.back = true,
+		.packets = 1};
+	reads(&s, "{\"packet\":1,\"step\":\"forward\",\"time_us\":0,\"lcore\":0,\"stack\":{},"
+		  "\"service\":\"lb\",\"outcome\":\"forward_returned\",\"from\":\"b1\"}");
+	s = (struct trace_step){.id = 1,
+		.tsc = 1000,
+		.kind = TRACE_BRIDGE,
+		.service = "lan",
+		.outcome = "bridge_flooded",
+		.reason = "learned",
+		.ncounters = 2,
+		.counter = {{BRIDGE_SENT, 2}, {BRIDGE_MTU, 1}}};
+	reads(&s, "{\"packet\":1,\"step\":\"bridge\",\"time_us\":0,\"lcore\":0,\"bridge\":\"lan\","
+		  "\"outcome\":\"bridge_flooded\",\"source\":\"learned\",\"copies\":"
+		  "{\"bridge_sent\":2,\"bridge_mtu\":1}}");
+	s = (struct trace_step){
+		.id = 1, .tsc = 1000, .kind = TRACE_KERNEL, .to = "ker0", .outcome = "taken"};
+	reads(&s, "{\"packet\":1,\"step\":\"kernel\",\"time_us\":0,\"lcore\":0,"
+		  "\"interface\":\"ker0\",\"outcome\":\"taken\"}");
+}
+
+static void
 a_day_of_cycles_does_not_overflow(void)
 {
 	struct trace_step s = {.tsc = UINT64_C(5000000000) * 86400, .kind = TRACE_SERVICE};
@@ -169,6 +215,7 @@ main(void)
 {
 	SL_TEST_RUN(frames_are_described);
 	SL_TEST_RUN(steps_read_as_they_should);
+	SL_TEST_RUN(what_comes_behind_the_stack_reads_too);
 	SL_TEST_RUN(a_day_of_cycles_does_not_overflow);
 	return test_end();
 }
