@@ -420,7 +420,7 @@ one_that_is_not_begun_touches_no_file(void)
 		REQUIRE(mirror_create(&conf, &second) == 0);
 		CHECK(is_there(".new") && !is_there(".1"));
 		put_many(first, 2);
-		close_mirror(second, 0, counts);
+		mirror_destroy(second, NULL); /* the first may still have packets */
 		CHECK(!is_there(".new"));
 		close_mirror(first, 5, counts);
 		CHECK_EQ(counts[MIRROR_WRITTEN], 5);
