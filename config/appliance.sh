@@ -15,47 +15,22 @@
 # Everything it makes is removed at the end, also after Ctrl-C. BUILD=FOLDER sets where to build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+program=appliance
+. config/demo.sh
 build=${BUILD:-build}
 name=demo$$
 client=sluiceC$$ box=sluiceD$$
 back=(sluice1x$$ sluice2x$$ sluice3x$$)
 log=
 
-say() { echo "appliance: $*"; }
-
-fail() {
-	echo "appliance: $*" >&2
-	exit 1
-}
-
 cleanup() {
-	# A background job that a signal finds before it has become its program is still this shell, traps
-	# and list of jobs included.
-	[ "$BASHPID" = $$ ] || return
-	trap '' INT TERM
-	kill $(jobs -p) 2>/dev/null || true
-	wait
+	end_jobs || return 0
 	local ns
 	for ns in "$client" "$box" "${back[@]}"; do
 		ip netns del "$ns" 2>/dev/null || true
 	done
 	rm -rf "/var/run/dpdk/sluiced-$name"
 	[ -z "$log" ] || rm -rf "$log"
-}
-
-build() {
-	local again=()
-	# A folder from before the driver headers were there makes a daemon without net_tpacket.
-	[ ! -f "$build/build.ninja" ] || again=(--reconfigure)
-	grep -qs librte_net_tpacket "$build/build.ninja" ||
-		meson setup "${again[@]}" "$build" >"$log/build" 2>&1 || {
-		tail -20 "$log/build" >&2
-		fail 'meson setup failed; its last lines are above'
-	}
-	ninja -C "$build" apps/sluiced apps/sluicectl >"$log/build" 2>&1 || {
-		tail -20 "$log/build" >&2
-		fail 'the build failed; its last lines are above'
-	}
 }
 
 make_wires() {
@@ -203,7 +178,7 @@ trap 'exit 130' INT TERM
 log=$(mktemp -d)
 config/install-deps.sh
 say 'building'
-build
+build_programs apps/sluiced apps/sluicectl
 make_wires
 for i in 1 2 3; do
 	start_back_end "$i"

@@ -13,45 +13,19 @@
 # BUILD=FOLDER where to build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+program=quickstart
+. config/demo.sh
 count=${COUNT:-50000}
 build=${BUILD:-build}
 a=sluiceA$$ b=sluiceB$$
 cpu=$(taskset -cp $$ | sed 's/.*[-,: ]//')
 log=
 
-say() { echo "quickstart: $*"; }
-
-fail() {
-	echo "quickstart: $*" >&2
-	exit 1
-}
-
 cleanup() {
-	# A background job that a signal finds before it has become its program is still this shell, traps
-	# and list of jobs included.
-	[ "$BASHPID" = $$ ] || return
-	trap '' INT TERM
-	# The shell's own list: a signal may come between the start of a job and our next line.
-	kill $(jobs -p) 2>/dev/null || true
-	wait
+	end_jobs || return 0
 	ip netns del "$a" 2>/dev/null || true
 	ip netns del "$b" 2>/dev/null || true
 	[ -z "$log" ] || rm -rf "$log"
-}
-
-build() {
-	local again=()
-	# A folder from before the driver headers were there makes programs without --iface.
-	[ ! -f "$build/build.ninja" ] || again=(--reconfigure)
-	grep -qs librte_net_tpacket "$build/build.ninja" ||
-		meson setup "${again[@]}" "$build" >"$log/build" 2>&1 || {
-		tail -20 "$log/build" >&2
-		fail 'meson setup failed; its last lines are above'
-	}
-	ninja -C "$build" apps/sluice-udp-sink apps/sluice-udp-flood >"$log/build" 2>&1 || {
-		tail -20 "$log/build" >&2
-		fail 'the build failed; its last lines are above'
-	}
 }
 
 make_wire() {
@@ -100,7 +74,7 @@ trap 'exit 130' INT TERM
 log=$(mktemp -d)
 config/install-deps.sh
 say 'building'
-build
+build_programs apps/sluice-udp-sink apps/sluice-udp-flood
 make_wire
 start_sink
 ping_sink

@@ -154,13 +154,21 @@ def conserve(rows, end, sent):
     assert total == sent, f'{taken} + {dropped} + {end["left_in_queue"]} of {sent}: {rows} {end}'
 
 
-def main(run):
-    """Run a script's cases; its arguments are the paths of the sink and of the sender."""
+def run_parts(*parts):
+    """Exit status of a script of parts that need root, each called with the cases."""
     cases = wire.Cases()
     if os.geteuid() != 0:
         cases.skip('all', 'needs root for network namespaces')
         print('0 passed, 0 failed, 1 skipped')
-        sys.exit(0)
-    with cases('the script runs to its end'):
-        run(cases, Bed(*sys.argv[1:3]))
-    sys.exit(cases.finish())
+        return 0
+    for part in parts:
+        part(cases)
+    return cases.finish()
+
+
+def main(run):
+    """Run a script's cases; its arguments are the paths of the sink and of the sender."""
+    def part(cases):
+        with cases('the script runs to its end'):
+            run(cases, Bed(*sys.argv[1:3]))
+    sys.exit(run_parts(part))

@@ -67,16 +67,5 @@ def case_ends(cases):
         gone(process)
 
 
-def main():
-    cases = apps.wire.Cases()
-    if os.geteuid() != 0:
-        cases.skip('all', 'needs root for network namespaces')
-        print('0 passed, 0 failed, 1 skipped')
-        return 0
-    case_runs(cases)
-    case_ends(cases)
-    return cases.finish()
-
-
 if __name__ == '__main__':
-    sys.exit(main())
+    sys.exit(apps.run_parts(case_runs, case_ends))

@@ -11,6 +11,7 @@
 #include "conf_help.h"
 #include "conf_priv.h"
 #include "diff_priv.h"
+#include "failing_realloc.h"
 
 #define ADDRESS3 "address = 198.18.9.2/24\n"
 #define OTHER "[port lan3]\ndevargs = net_tpacket3,iface=v4\n" ADDRESS3
@@ -140,20 +141,6 @@ static const struct {
 	{"bridge", "port-entries", G P LAN "[bridge b0]\nports = lan1 lan2\n", "9", "10"},
 	{"bridge", "age", G P LAN "[bridge b0]\nports = lan1 lan2\n", "8", "9"},
 };
-
-/* realloc, which fails once after so many calls; below 0 never. */
-static int fail_after = -1;
-void *__wrap_realloc(void *p, size_t size);
-void *__real_realloc(void *p, size_t size);
-
-void *
-__wrap_realloc(void *p, size_t size)
-{
-	if (fail_after == 0)
-		return NULL;
-	fail_after -= fail_after > 0;
-	return __real_realloc(p, size);
-}
 
 /* Blank out what one of the files cannot have: a port in a bridge has no address, and only what is
  * checked has something to send. */

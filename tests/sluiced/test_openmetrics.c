@@ -7,22 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "failing_realloc.h"
 #include "openmetrics.h"
 #include "sl_test.h"
-
-/* realloc, which fails once after so many calls; below 0 never. */
-static int fail_after = -1;
-void *__wrap_realloc(void *p, size_t size);
-void *__real_realloc(void *p, size_t size);
-
-void *
-__wrap_realloc(void *p, size_t size)
-{
-	if (fail_after == 0)
-		return NULL;
-	fail_after -= fail_after > 0;
-	return __real_realloc(p, size);
-}
 
 static void
 ends_as(struct openmetrics *o, const char *want)
