@@ -24,27 +24,24 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SUMMARY = re.compile(r'^(\d+) passed, (\d+) failed, (\d+) skipped$')
-SANITIZE = ['--buildtype=debugoptimized', '-Db_lundef=false']
+# Lines of the source are all that reports need, and what is optimised less is built sooner.
+SANITIZE = ['-Doptimization=1', '-Ddebug=false', '-Db_lundef=false']
+ARGS = '-Dc_args=-DSL_DEBUG -gline-tables-only'
 
 # name: (folder, compiler, meson options)
 BUILDS = {
     'gcc release': ('build', 'gcc', []),
-    'clang debug': ('build-clang', 'clang', ['--buildtype=debug', '-Dtests=false',
-                                             '-Dc_args=-DSL_DEBUG']),
-    'asan ubsan': ('build-asan', 'clang', SANITIZE + ['-Db_sanitize=address,undefined',
-                                                      '-Dc_args=-DSL_DEBUG']),
-    'tsan': ('build-tsan', 'clang', SANITIZE + ['-Db_sanitize=thread', '-Dc_args=-DSL_DEBUG']),
-    # The libraries must be instrumented too, or the fuzzer sees no coverage.
-    'fuzz': ('build-fuzz', 'clang', SANITIZE + ['-Db_sanitize=address,undefined', '-Dfuzz=true',
-                                                '-Dc_args=-DSL_DEBUG -fsanitize=fuzzer-no-link']),
+    # Clang's warnings and lock annotations, assertions, and the fuzz targets: the libraries must be
+    # instrumented for them, or the fuzzer sees no coverage.
+    'asan ubsan': ('build-asan', 'clang', SANITIZE + ['-Db_sanitize=address,undefined', '-Dfuzz=true',
+                                                      ARGS + ' -fsanitize=fuzzer-no-link']),
+    'tsan': ('build-tsan', 'clang', SANITIZE + ['-Db_sanitize=thread', ARGS]),
 }
 
 # build: [(suites, processes, time limit's factor)]; a suite with "!" before it is left out
 TESTS = {
     'gcc release': [(['style', 'fast', 'fuzz', 'install'], 2, 1), (['stress'], 1, 1),
                     (['waits'], 2, 1), (['net', '!waits'], 1, 1)],
-    # Lock annotations and warnings. Its assertions are in the next one too, which runs everything.
-    'clang debug': [],
     'asan ubsan': [(['fast', 'fuzz'], 2, 3), (['stress'], 1, 3),
                    (['waits', '!once'], 2, 3), (['net', '!waits', '!once'], 1, 3)],
     'tsan': [(['stress'], 1, 5)],
@@ -181,10 +178,10 @@ def can_fix_addresses():
 def fuzz_programs():
     """{name: (program, corpus)}: drivers keep their corpus beside the target."""
     found = {}
-    for path in sorted(glob.glob(os.path.join(TOP, 'build-fuzz', 'tests', '**', 'fuzz_*'), recursive=True)):
+    for path in sorted(glob.glob(os.path.join(TOP, 'build-asan', 'tests', '**', 'fuzz_*'), recursive=True)):
         if os.path.isfile(path) and os.access(path, os.X_OK):
             name = os.path.basename(path)[5:]
-            folder = os.path.join(TOP, os.path.relpath(os.path.dirname(path), os.path.join(TOP, 'build-fuzz')))
+            folder = os.path.join(TOP, os.path.relpath(os.path.dirname(path), os.path.join(TOP, 'build-asan')))
             corpus = os.path.join(folder, 'corpus')
             found[name] = path, os.path.join(corpus, name) if folder.endswith('fuzz') else corpus
     return found
@@ -199,7 +196,7 @@ def fuzz(total):
     for name, (program, corpus) in programs.items():
         with tempfile.TemporaryDirectory() as fresh:
             status, output = run(fixed + [program, f'-max_total_time={seconds}',
-                                          f'-artifact_prefix={TOP}/build-fuzz/', fresh, corpus])
+                                          f'-artifact_prefix={TOP}/build-asan/', fresh, corpus])
         done = re.search(r'Done (\d+) runs', output)
         if status == 0 and done and int(done.group(1)) > 0:
             print(f'ok   fuzz {name}: {done.group(0)}')
@@ -218,16 +215,12 @@ def section(name, action):
 
 
 def targets(build):
-    """What ninja is asked for: of two builds a part is enough."""
+    """What ninja is asked for: of one build a part is enough."""
     folder = os.path.join(TOP, BUILDS[build][0])
-    if build not in ('tsan', 'fuzz'):
+    if build != 'tsan':
         return []
-    kind = 'tests' if build == 'tsan' else 'targets'
-    listed = json.loads(run(['meson', 'introspect', folder, f'--{kind}'])[1])
-    if build == 'tsan':
-        paths = [test['cmd'][0] for test in listed if any(s.endswith('stress') for s in test['suite'])]
-    else:
-        paths = [target['filename'][0] for target in listed if target['name'].startswith('fuzz_')]
+    listed = json.loads(run(['meson', 'introspect', folder, '--tests'])[1])
+    paths = [test['cmd'][0] for test in listed if any(s.endswith('stress') for s in test['suite'])]
     return sorted({os.path.relpath(path, folder) for path in paths})
 
 
@@ -273,7 +266,7 @@ def build_and_test(total, builder, build):
         with no_building() if 'stress' in suites else contextlib.nullcontext():
             section(f'{build}: {" ".join(suites)}',
                     lambda: run_suites(total, build, suites, processes, factor))
-    if build == 'fuzz':
+    if build == 'asan ubsan':
         section('fuzzing', lambda: fuzz(total))
 
 
