@@ -121,7 +121,8 @@ done
 echo $good
 END
 answers() {{ ping "$@" | sed -n 's/.* \\([0-9]*\\) packets received.*/\\1/p'; }}
-find() {{ for i in $(seq 60); do [ "$(bash /echo 198.18.3.2 $1 1)" = 1 ] && break; done; }}
+# Where nobody listens the answer is there at once; the host's patience is what ends this.
+find() {{ while [ "$(bash /echo 198.18.3.2 $1 1)" != 1 ]; do sleep 0.2; done; }}
 find {BEFORE}
 echo "RESULT ping $(answers -c 2 -i 0.1 198.18.3.2) ping6 $(answers -6 -c 2 -i 0.1 2001:db8:3::2)"
 echo "RESULT echo $(bash /echo 198.18.3.2 {BEFORE} 4) echo6 $(bash /echo 2001:db8:3::2 {BEFORE} 4) ."
