@@ -187,13 +187,10 @@ sl_frag_destroy(struct sl_frag *f)
 		return;
 	for (uint32_t i = 0; i <= f->workers; i++)
 		frag_retire(f, &f->cursors[i]);
-	for (uint32_t i = 0; i < f->workers; i++)
-		if (f->cursors[i].parked != 0) {
-			frag_unpark(f, frag_shared_cursor(f), i);
-			frag_retire(f, frag_shared_cursor(f));
-		}
-	for (uint32_t i = 0; i < f->workers; i++)
+	for (uint32_t i = 0; i < f->workers; i++) {
+		frag_retire_parked(f, i);
 		home_close(f, i);
+	}
 	if (sl_fetch_sub_acq_rel(&f->rest->open, 1u) == 1) /* FR3 */
 		frag_free_all(f);
 }
@@ -234,38 +231,34 @@ list_check(const struct sl_frag *f, uint32_t list, uint8_t *seen, uint32_t *coun
 	return true;
 }
 
+/* A chunk that is under a cursor, or parked; index + 1, 0: there is none. */
 static bool
-cursor_check(
-	const struct sl_frag *f, const struct sl_frag_cursor *c, uint8_t *seen, uint64_t *in_flight)
-{
-	const struct frag_chunk *k = &f->chunk[c->chunk];
-	uint32_t count = 0;
-
-	if (!list_check(f, c->own, seen, &count) || count != c->owned)
-		return false;
-	if (c->limit == 0)
-		return true;
-	*in_flight += c->offset - sl_load_relaxed(&k->wasted);
-	return k->state == FRAG_CURRENT && seen[c->chunk]++ == 0 && c->offset <= c->limit &&
-	       sl_load_relaxed(&k->shared.refcnt) >= f->rest->bias - c->handed;
-}
-
-static bool
-parked_check(
-	const struct sl_frag *f, const struct sl_frag_cursor *c, uint8_t *seen, uint64_t *in_flight)
+used_check(const struct sl_frag *f, uint32_t link, uint32_t offset, uint32_t handed, uint8_t *seen,
+	uint64_t *in_flight)
 {
 	const struct frag_chunk *k;
 
-	if (c->parked == 0)
+	if (link == 0)
 		return true;
-	if (c->parked > f->chunks || seen[c->parked - 1]++ != 0)
+	if (link > f->chunks || seen[link - 1]++ != 0)
 		return false;
-	k = &f->chunk[c->parked - 1];
-	if (k->state != FRAG_CURRENT)
-		return false;
-	*in_flight += c->parked_offset - sl_load_relaxed(&k->wasted);
-	return c->parked_offset <= f->chunk_size && k->home == (uint32_t)(c - f->cursors) &&
-	       sl_load_relaxed(&k->shared.refcnt) >= f->rest->bias - c->parked_handed;
+	k = &f->chunk[link - 1];
+	*in_flight += offset - sl_load_relaxed(&k->wasted);
+	return k->state == FRAG_CURRENT && offset <= f->chunk_size &&
+	       sl_load_relaxed(&k->shared.refcnt) >= f->rest->bias - handed;
+}
+
+static bool
+cursor_check(const struct sl_frag *f, uint32_t i, uint8_t *seen, uint64_t *in_flight)
+{
+	const struct sl_frag_cursor *c = &f->cursors[i];
+	uint32_t count = 0;
+
+	return list_check(f, c->own, seen, &count) && count == c->owned &&
+	       used_check(f, c->limit != 0 ? c->chunk + 1 : 0, c->offset, c->handed, seen,
+		       in_flight) &&
+	       used_check(f, c->parked, c->parked_offset, c->parked_handed, seen, in_flight) &&
+	       (c->parked == 0 || f->chunk[c->parked - 1].home == i);
 }
 
 static bool
@@ -274,8 +267,7 @@ places_check(struct sl_frag *f, uint8_t *seen, uint64_t *in_flight)
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i <= f->workers; i++)
-		if (!cursor_check(f, &f->cursors[i], seen, in_flight) ||
-			!parked_check(f, &f->cursors[i], seen, in_flight))
+		if (!cursor_check(f, i, seen, in_flight))
 			return false;
 	for (uint32_t i = 0; i < f->workers; i++) {
 		uint64_t head = sl_load_acquire(&f->home[i].head); /* FR2 */

@@ -207,8 +207,9 @@ cursor_park(struct sl_frag *f, struct sl_frag_cursor *c)
 	c->limit = 0;
 }
 
-void
-frag_unpark(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t worker)
+/* Bring a worker's parked chunk back under the cursor, which has none. */
+static void
+unpark(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t worker)
 {
 	struct sl_frag_cursor *home = &f->cursors[worker];
 
@@ -223,6 +224,15 @@ frag_unpark(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t worker)
 	sl_counter_add(&c->slices, -(uint64_t)home->parked_handed);
 	sl_store_relaxed(&c->offset, home->parked_offset);
 	sl_store_relaxed(&c->handed, home->parked_handed);
+}
+
+void
+frag_retire_parked(struct sl_frag *f, uint32_t worker)
+{
+	if (f->cursors[worker].parked == 0)
+		return;
+	unpark(f, frag_shared_cursor(f), worker);
+	frag_retire(f, frag_shared_cursor(f));
 }
 
 /* Make the first chunk of a worker's own list current. */
@@ -248,15 +258,22 @@ cursor_start(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t worker)
 	sl_counter_add(&c->refills, 1);
 }
 
+/* Are all of so many slices of a chunk in use back? FR1: then nobody has a reference any more, and what
+ * they did with the bytes is over. */
+static bool
+all_back(const struct sl_frag *f, uint32_t chunk, uint32_t handed)
+{
+	return sl_load_acquire(&f->chunk[chunk].shared.refcnt) ==
+	       (uint16_t)(f->rest->bias - handed);
+}
+
 /* Are all slices of the current chunk back? Then start it again where it is. */
 static bool
 cursor_restart(struct sl_frag *f, struct sl_frag_cursor *c)
 {
 	struct frag_chunk *k = &f->chunk[c->chunk];
 
-	/* FR1: nobody has a reference any more, and what they did with the bytes is over. */
-	if (c->limit == 0 ||
-		sl_load_acquire(&k->shared.refcnt) != (uint16_t)(f->rest->bias - c->handed))
+	if (c->limit == 0 || !all_back(f, c->chunk, c->handed))
 		return false;
 	account_returned(f, k, c->offset);
 	cursor_sum_up(c);
@@ -272,12 +289,9 @@ parked_fits(const struct sl_frag *f, uint32_t worker, uint32_t size)
 {
 	const struct sl_frag_cursor *home = &f->cursors[worker];
 
-	if (home->parked == 0)
-		return false;
-	/* FR1: as in cursor_restart, which looks again. */
-	return size <= f->chunk_size - home->parked_offset ||
-	       sl_load_acquire(&f->chunk[home->parked - 1].shared.refcnt) ==
-		       (uint16_t)(f->rest->bias - home->parked_handed);
+	return home->parked != 0 &&
+	       (size <= f->chunk_size - home->parked_offset ||
+		       all_back(f, home->parked - 1, home->parked_handed));
 }
 
 /* Go on with what a worker has parked, if that many bytes fit. */
@@ -287,7 +301,7 @@ cursor_resume(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t worker, uint
 	if (!parked_fits(f, worker, size))
 		return false;
 	frag_retire(f, c);
-	frag_unpark(f, c, worker);
+	unpark(f, c, worker);
 	return size <= c->limit - c->offset || cursor_restart(f, c);
 }
 
@@ -323,10 +337,7 @@ refill(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t worker, uint32_t si
 		return -ENOBUFS;
 	}
 	frag_retire(f, c);
-	if (own->parked != 0) { /* too full: its place is needed when the new one is parked */
-		frag_unpark(f, c, worker);
-		frag_retire(f, c);
-	}
+	frag_retire_parked(f, worker); /* too full; its place is for the new one */
 	cursor_start(f, c, worker);
 	return 0;
 }

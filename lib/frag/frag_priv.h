@@ -121,8 +121,8 @@ frag_shared_cursor(struct sl_frag *f)
 /** Take the allocator's own share off a cursor's current chunk and leave the cursor empty. */
 void frag_retire(struct sl_frag *f, struct sl_frag_cursor *c);
 
-/** LOCK: bring a worker's parked chunk back under the cursor, which has none. */
-void frag_unpark(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t worker);
+/** LOCK: the same for the chunk that a worker has parked, if any; the shared cursor has none. */
+void frag_retire_parked(struct sl_frag *f, uint32_t worker);
 
 /** The last reference of a retired chunk has gone. Any thread; f may be gone afterwards. */
 void frag_chunk_back(struct frag_chunk *k);
