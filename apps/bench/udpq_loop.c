@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Sluice developers
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include <rte_byteorder.h>
+#include <rte_ethdev.h>
 #include <rte_ether.h>
 #include <rte_ip.h>
 #include <rte_mbuf.h>
@@ -116,6 +118,33 @@ verify(const uint8_t *p, uint32_t frame, uint16_t dport)
 			return UINT32_MAX;
 	}
 	return udp_len - 8;
+}
+
+int
+loop_port_start(uint16_t port, uint16_t descriptors, struct rte_mempool *pool)
+{
+	struct rte_eth_conf conf = {0};
+	int ret = rte_eth_dev_configure(port, 1, 1, &conf);
+
+	if (ret == 0)
+		ret = rte_eth_rx_queue_setup(port, 0, descriptors, SOCKET_ID_ANY, NULL, pool);
+	if (ret == 0)
+		ret = rte_eth_tx_queue_setup(port, 0, descriptors, SOCKET_ID_ANY, NULL);
+	return ret == 0 ? rte_eth_dev_start(port) : ret;
+}
+
+uint8_t *
+loop_buffers_make(struct loop_buffer *buffer)
+{
+	uint8_t *memory = aligned_alloc(SL_CACHE_LINE, LOOP_BURST * LOOP_STRIDE);
+
+	if (memory == NULL)
+		return NULL;
+	memset(memory, 0, LOOP_BURST * LOOP_STRIDE);
+	for (int i = 0; i < LOOP_BURST; i++)
+		buffer[i] = (struct loop_buffer){
+			.data = memory + (size_t)i * LOOP_STRIDE, .size = LOOP_STRIDE};
+	return memory;
 }
 
 void

@@ -15,9 +15,12 @@
 #include <stdint.h>
 
 struct rte_mbuf;
+struct rte_mempool;
 
 /** Most packets of one call. */
 #define LOOP_BURST 64
+/** Bytes of one of the caller's buffers. */
+#define LOOP_STRIDE 2048
 
 /** One of the caller's buffers. */
 struct loop_buffer {
@@ -25,6 +28,20 @@ struct loop_buffer {
 	uint32_t size;
 	uint32_t len; /**< of the payload copied */
 };
+
+/**
+ * Start a port with one queue each way.
+ *
+ * @return   0; -errno of the step that failed
+ */
+int loop_port_start(uint16_t port, uint16_t descriptors, struct rte_mempool *pool);
+
+/**
+ * Make LOOP_BURST buffers, zeroed, in one piece of memory.
+ *
+ * @return   it, for free(); NULL without memory
+ */
+uint8_t *loop_buffers_make(struct loop_buffer *buffer);
 
 /**
  * Take a burst: the k-th good packet's payload goes to out[k]; all packets are freed.

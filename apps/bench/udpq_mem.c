@@ -23,9 +23,9 @@
 
 #define BURST LOOP_BURST
 #define DEVICE "net_pcap_sluice_bench"
+#define DESCRIPTORS 512
 #define POOL_SIZE 4095
 #define POOL_CACHE 256
-#define USER_STRIDE 2048
 #define PATH_MAX_LEN 256
 
 enum row { ROW_BARE, ROW_LOOP, ROW_STACK, ROW_COUNT };
@@ -153,7 +153,7 @@ payload_right(const struct mem *mem, int n, uint32_t *flow)
 static void
 buffers_clear(struct mem *mem)
 {
-	memset(mem->user, 0, BURST * USER_STRIDE);
+	memset(mem->user, 0, BURST * LOOP_STRIDE);
 	for (int i = 0; i < BURST; i++)
 		mem->buffer[i].len = 0;
 }
@@ -236,16 +236,9 @@ rows_measure(struct mem *mem, double seconds)
 static int
 port_start(struct mem *mem)
 {
-	struct rte_eth_conf conf = {0};
 	int ret = rte_eth_dev_get_port_by_name(DEVICE, &mem->port);
 
-	if (ret == 0)
-		ret = rte_eth_dev_configure(mem->port, 1, 1, &conf);
-	if (ret == 0)
-		ret = rte_eth_rx_queue_setup(mem->port, 0, 512, 0, NULL, mem->pool);
-	if (ret == 0)
-		ret = rte_eth_tx_queue_setup(mem->port, 0, 512, 0, NULL);
-	return ret == 0 ? rte_eth_dev_start(mem->port) : ret;
+	return ret == 0 ? loop_port_start(mem->port, DESCRIPTORS, mem->pool) : ret;
 }
 
 /* 1 when DPDK has no net_pcap here. */
@@ -278,13 +271,9 @@ port_remove(struct mem *mem)
 static int
 buffers_make(struct mem *mem)
 {
-	mem->user = aligned_alloc(SL_CACHE_LINE, BURST * USER_STRIDE);
+	mem->user = loop_buffers_make(mem->buffer);
 	if (mem->user == NULL)
 		return -ENOMEM;
-	memset(mem->user, 0, BURST * USER_STRIDE);
-	for (int i = 0; i < BURST; i++)
-		mem->buffer[i] = (struct loop_buffer){
-			.data = mem->user + i * USER_STRIDE, .size = USER_STRIDE};
 	mem->pool = rte_pktmbuf_pool_create(
 		"memory", POOL_SIZE, POOL_CACHE, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
 	return mem->pool != NULL ? 0 : -ENOMEM;

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <rte_byteorder.h>
 #include <rte_cycles.h>
@@ -27,7 +26,6 @@
 #define DESCRIPTORS 1024
 #define POOL_SIZE 16383
 #define POOL_CACHE 256
-#define USER_STRIDE 2048
 
 struct wire {
 	struct rte_mempool *pool;
@@ -36,23 +34,6 @@ struct wire {
 	uint64_t received, taken;
 	uint64_t first, last; /* TSC of the first packet's burst and of the last one's */
 };
-
-static int
-port_start(struct wire *w)
-{
-	struct rte_eth_conf conf = {0};
-	int ret = rte_eth_dev_configure(PORT, 1, 1, &conf);
-
-	if (ret == 0)
-		ret = rte_eth_rx_queue_setup(PORT, 0, DESCRIPTORS, SOCKET_ID_ANY, NULL, w->pool);
-	if (ret == 0)
-		ret = rte_eth_tx_queue_setup(PORT, 0, DESCRIPTORS, SOCKET_ID_ANY, NULL);
-	if (ret == 0)
-		ret = rte_eth_dev_start(PORT);
-	if (ret != 0)
-		fprintf(stderr, "sluice-bench: cannot start port 0: %s\n", sl_strerror(ret));
-	return ret;
-}
 
 static void
 receive(struct wire *w, uint64_t end)
@@ -77,16 +58,13 @@ receive(struct wire *w, uint64_t end)
 static int
 memory_get(struct wire *w)
 {
-	w->user = aligned_alloc(SL_CACHE_LINE, LOOP_BURST * USER_STRIDE);
+	w->user = loop_buffers_make(w->buffer);
 	w->pool = rte_pktmbuf_pool_create(
 		"wire", POOL_SIZE, POOL_CACHE, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
 	if (w->user == NULL || w->pool == NULL) {
 		fprintf(stderr, "sluice-bench: no memory for %d packets\n", POOL_SIZE);
 		return -ENOMEM;
 	}
-	memset(w->user, 0, LOOP_BURST * USER_STRIDE);
-	for (int i = 0; i < LOOP_BURST; i++)
-		w->buffer[i] = (struct loop_buffer){.data = w->user + i * USER_STRIDE, .size = USER_STRIDE};
 	return 0;
 }
 
@@ -115,8 +93,11 @@ run(const struct bench_opts *opts)
 		return -ENODEV;
 	}
 	ret = memory_get(&w);
-	if (ret == 0)
-		ret = port_start(&w);
+	if (ret == 0) {
+		ret = loop_port_start(PORT, DESCRIPTORS, w.pool);
+		if (ret != 0)
+			fprintf(stderr, "sluice-bench: cannot start port 0: %s\n", sl_strerror(ret));
+	}
 	if (ret == 0) {
 		receive(&w, rte_rdtsc() + (uint64_t)(opts->seconds * (double)rte_get_tsc_hz()));
 		emit(opts, &w);
