@@ -169,16 +169,7 @@ ask() {
 	say "  $told"
 }
 
-[ "$(id -u)" = 0 ] || {
-	echo 'the appliance needs root: it installs packages and makes network namespaces' >&2
-	exit 2
-}
-trap cleanup EXIT
-trap 'exit 130' INT TERM
-log=$(mktemp -d)
-config/install-deps.sh
-say 'building'
-build_programs apps/sluiced apps/sluicectl
+prepare apps/sluiced apps/sluicectl
 make_wires
 for i in 1 2 3; do
 	start_back_end "$i"

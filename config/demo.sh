@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Sluice developers
 #
-# What quickstart.sh and appliance.sh share; they set `program`, `build` (where to build) and `log` (a
-# folder for what others print) before they call anything here.
+# What quickstart.sh and appliance.sh share; they set `program` and `build` (where to build);
+# `log` is a folder for what others print, once there is one.
 
 say() { echo "$program: $*"; }
 
@@ -21,7 +21,20 @@ end_jobs() {
 	wait
 }
 
-# build_programs TARGET...
+# prepare TARGET...: what comes before a demonstration. The script has a function `cleanup`.
+prepare() {
+	[ "$(id -u)" = 0 ] || {
+		echo "$program needs root: it installs packages and makes network namespaces" >&2
+		exit 2
+	}
+	trap cleanup EXIT
+	trap 'exit 130' INT TERM
+	log=$(mktemp -d)
+	config/install-deps.sh
+	say 'building'
+	build_programs "$@"
+}
+
 build_programs() {
 	local again=()
 	# A folder from before the driver headers were there makes programs without net_tpacket.

@@ -65,16 +65,7 @@ start_sender() {
 		--first-flow "$2" --check --rate 100000 --duration 600 >"$log/send$2" 2>&1 &
 }
 
-[ "$(id -u)" = 0 ] || {
-	echo 'quickstart needs root: it installs packages and makes network namespaces' >&2
-	exit 2
-}
-trap cleanup EXIT
-trap 'exit 130' INT TERM
-log=$(mktemp -d)
-config/install-deps.sh
-say 'building'
-build_programs apps/sluice-udp-sink apps/sluice-udp-flood
+prepare apps/sluice-udp-sink apps/sluice-udp-flood
 make_wire
 start_sink
 ping_sink
