@@ -353,6 +353,9 @@ bool daemon_reload_routes(struct daemon *d, const struct conf *next, struct mist
 /** Handle of a port or VLAN of that name. */
 uint16_t daemon_handle(const struct daemon *d, const char *name);
 /** Name of the port or VLAN that has a handle. */
+/** Ports and VLANs of the stack, and the handle of the ith of all ports and then all VLANs. */
+uint16_t daemon_handles(const struct daemon *d);
+uint16_t daemon_handle_at(const struct daemon *d, uint16_t i);
 const char *daemon_handle_name(const struct daemon *d, uint16_t handle);
 
 /* ---- mirrors (mirror_daemon.c) ---- */

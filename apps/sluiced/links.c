@@ -7,13 +7,19 @@
 
 #include "daemon.h"
 
+bool
+links_up(uint16_t port_id)
+{
+	struct rte_eth_link link;
+
+	return rte_eth_link_get_nowait(port_id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+}
+
 void
 links_look(struct daemon *d)
 {
 	for (uint16_t i = 0; i < d->conf.nports; i++) {
-		struct rte_eth_link link;
-		bool up = rte_eth_link_get_nowait(d->port_id[i], &link) == 0 &&
-			  link.link_status == RTE_ETH_LINK_UP;
+		bool up = links_up(d->port_id[i]);
 
 		if (up && !d->link_up[i])
 			sl_inet_announce(d->inet, d->port_id[i]);

@@ -11,10 +11,16 @@
  * takes a kernel half a minute.
  */
 
-/** How often the main thread looks. */
+#include <stdbool.h>
+#include <stdint.h>
+
+/** How often the main thread looks: also how soon the kernel hears of a link behind an exception path. */
 #define LINKS_MS 200
 
 struct daemon;
+
+/** Is a DPDK port's link up, as far as the port can tell? Any thread. */
+bool links_up(uint16_t port_id);
 
 /** Announce the addresses of each port whose link has come up since the last call. Main thread. */
 void links_look(struct daemon *d);

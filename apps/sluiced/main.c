@@ -25,10 +25,6 @@
 /* Duplicate address detection takes a second; see that it has the chance to end. */
 #define READY_MS 5000
 #define READY_STEP_MS 20
-/* How soon the kernel hears of a link that went down. */
-#define LINK_MS 250
-/* Bridges forget about once a second. */
-#define AGE_MS 1000
 
 static struct daemon the_daemon = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -209,15 +205,9 @@ run(struct daemon *d, int fd)
 	/* Twice in the time, so that a late one is not too late. */
 	int ms = watchdog != 0 ? (int)RTE_MAX(RTE_MIN(watchdog / 2, LINKS_MS), 1u) : LINKS_MS;
 
-	if (d->nexceptions > 0 && ms > LINK_MS)
-		ms = LINK_MS;
-	if (d->conf.nbridges > 0)
-		ms = RTE_MIN(ms, AGE_MS);
-
 	for (;;) {
 		bool balances = daemon_backends(d);
-		int wait = balances && (ms < 0 || ms > DAEMON_TICK_MS) ? DAEMON_TICK_MS : ms;
-		int sig = next_signal(d, fd, wait);
+		int sig = next_signal(d, fd, balances ? RTE_MIN(ms, DAEMON_TICK_MS) : ms);
 
 		exceptions_watch(d);
 		if (sig == SIGHUP)

@@ -8,6 +8,7 @@
 
 #include <rte_ether.h>
 
+#include "links.h"
 #include "metrics.h"
 
 static void
@@ -34,13 +35,8 @@ static void
 collect_link(struct metrics_scrape *s, const struct metrics_family *f)
 {
 	(void)f;
-	for (uint16_t i = 0; i < s->d->conf.nports; i++) {
-		struct rte_eth_link link = {0};
-
-		(void)rte_eth_link_get_nowait(s->d->port_id[i], &link);
-		metrics_sample(
-			s, "port", s->d->conf.port[i].name, link.link_status == RTE_ETH_LINK_UP);
-	}
+	for (uint16_t i = 0; i < s->d->conf.nports; i++)
+		metrics_sample(s, "port", s->d->conf.port[i].name, links_up(s->d->port_id[i]));
 }
 
 static void

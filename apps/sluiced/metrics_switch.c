@@ -100,16 +100,6 @@ const struct metrics_family metrics_bridge_families[] = {
 	{NULL, OPENMETRICS_GAUGE, NULL, NULL, NULL, 0},
 };
 
-static const struct {
-	enum mirror_outcome outcome;
-	const char *name;
-	bool lost;
-} mirror_outcomes[] = {
-	{MIRROR_WRITTEN, "mirror_written", false},
-	{MIRROR_FILE_FULL, "mirror_file_full", true},
-	{MIRROR_FAILED, "mirror_failed", true},
-};
-
 static void
 collect_mirrors(struct metrics_scrape *s, const struct metrics_family *f)
 {
@@ -121,9 +111,9 @@ collect_mirrors(struct metrics_scrape *s, const struct metrics_family *f)
 		if (v->mirror == NULL)
 			continue;
 		(void)mirror_counts(v->mirror, counts);
-		for (size_t k = 0; k < SL_COUNT_OF(mirror_outcomes); k++)
-			outcome(s, "service", v->conf.name, mirror_outcomes[k].name,
-				mirror_outcomes[k].lost, counts[mirror_outcomes[k].outcome]);
+		for (size_t k = 0; k < MIRROR_ENDS; k++)
+			outcome(s, "service", v->conf.name, mirror_end[k].name,
+				mirror_end[k].lost, counts[mirror_end[k].outcome]);
 	}
 }
 
@@ -145,10 +135,10 @@ static void
 collect_gone(struct metrics_scrape *s, const struct metrics_family *f)
 {
 	(void)f;
-	for (size_t k = 0; k < SL_COUNT_OF(mirror_outcomes); k++)
-		metrics_sample2(s, "outcome", mirror_outcomes[k].name, "lost",
-			mirror_outcomes[k].lost ? "yes" : "no",
-			s->d->gone_mirror[mirror_outcomes[k].outcome]);
+	for (size_t k = 0; k < MIRROR_ENDS; k++)
+		metrics_sample2(s, "outcome", mirror_end[k].name, "lost",
+			mirror_end[k].lost ? "yes" : "no",
+			s->d->gone_mirror[mirror_end[k].outcome]);
 }
 
 const struct metrics_family metrics_mirror_families[] = {

@@ -15,23 +15,11 @@ struct tally {
 	uint64_t n[HANDLES_MAX][STATES_MAX];
 };
 
-static uint16_t
-handles(const struct daemon *d)
-{
-	return d->conf.nports + d->conf.nvlans;
-}
-
-static uint16_t
-handle_at(const struct daemon *d, uint16_t i)
-{
-	return i < d->conf.nports ? d->port_id[i] : d->vlan_handle[i - d->conf.nports];
-}
-
 static void
 count(struct tally *t, uint16_t handle, unsigned int state)
 {
-	for (uint16_t i = 0; i < handles(t->d); i++)
-		if (handle_at(t->d, i) == handle)
+	for (uint16_t i = 0; i < daemon_handles(t->d); i++)
+		if (daemon_handle_at(t->d, i) == handle)
 			t->n[i][state]++;
 }
 
@@ -39,10 +27,11 @@ static void
 write_tally(
 	struct metrics_scrape *s, const struct tally *t, const char *const *states, unsigned int n)
 {
-	for (uint16_t i = 0; i < handles(s->d); i++)
+	for (uint16_t i = 0; i < daemon_handles(s->d); i++)
 		for (unsigned int k = 0; k < n; k++)
-			metrics_sample2(s, "port", daemon_handle_name(s->d, handle_at(s->d, i)),
-				"state", states[k], t->n[i][k]);
+			metrics_sample2(s, "port",
+				daemon_handle_name(s->d, daemon_handle_at(s->d, i)), "state",
+				states[k], t->n[i][k]);
 }
 
 enum route_state { ROUTE_BEST, ROUTE_SPARE, ROUTE_UNUSABLE, ROUTE_STATES };

@@ -56,6 +56,12 @@ struct mirror {
 	uint64_t counts[MIRROR_OUTCOMES];
 };
 
+const struct mirror_end mirror_end[MIRROR_ENDS] = {
+	{MIRROR_WRITTEN, "mirror_written", false},
+	{MIRROR_FILE_FULL, "mirror_file_full", true},
+	{MIRROR_FAILED, "mirror_failed", true},
+};
+
 /* ---- file ---- */
 
 /* Write all of it, or let the file be what it was. */

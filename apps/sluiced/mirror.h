@@ -48,6 +48,17 @@ enum mirror_outcome {
 	MIRROR_OUTCOMES
 };
 
+/** What became of packets that the thread was given. */
+struct mirror_end {
+	enum mirror_outcome outcome;
+	const char *name;
+	bool lost;
+};
+
+#define MIRROR_ENDS (MIRROR_OUTCOMES - MIRROR_WRITTEN)
+
+extern const struct mirror_end mirror_end[MIRROR_ENDS];
+
 struct mirror_conf {
 	const char *name;	  /**< of the service, for the thread's name */
 	const char *file;	  /**< path; NULL with an interface */

@@ -13,6 +13,18 @@
 #include "sl_inet_table.h"
 
 uint16_t
+daemon_handles(const struct daemon *d)
+{
+	return d->conf.nports + d->conf.nvlans;
+}
+
+uint16_t
+daemon_handle_at(const struct daemon *d, uint16_t i)
+{
+	return i < d->conf.nports ? d->port_id[i] : d->vlan_handle[i - d->conf.nports];
+}
+
+uint16_t
 daemon_handle(const struct daemon *d, const char *name)
 {
 	for (uint16_t i = 0; i < d->conf.nports; i++)

@@ -337,10 +337,9 @@ mirror_outcomes(const struct daemon *d, bool drops, struct rte_tel_data *t)
 	uint64_t counts[MIRROR_OUTCOMES] = {0};
 
 	mirrors_counts(d, counts);
-	if (!drops)
-		telemetry_u64(t, "mirror_written", counts[MIRROR_WRITTEN]);
-	telemetry_u64(t, "mirror_file_full", counts[MIRROR_FILE_FULL]);
-	telemetry_u64(t, "mirror_failed", counts[MIRROR_FAILED]);
+	for (size_t i = 0; i < MIRROR_ENDS; i++)
+		if (mirror_end[i].lost || !drops)
+			telemetry_u64(t, mirror_end[i].name, counts[mirror_end[i].outcome]);
 }
 
 /* Outcomes of the stack, of services, bridges and ports; drops alone, or all. */

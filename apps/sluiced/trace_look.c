@@ -89,10 +89,8 @@ waits(struct worker *w, const struct sl_addr *dst)
 
 	if (sl_inet_way_find(d->inet, w->index, dst, &way) != 0)
 		return false;
-	for (uint16_t i = 0; i < d->conf.nports + d->conf.nvlans; i++) {
-		uint16_t handle =
-			i < d->conf.nports ? d->port_id[i] : d->vlan_handle[i - d->conf.nports];
-		int ret = sl_inet_neighbour(d->inet, handle, &way.hop, mac);
+	for (uint16_t i = 0; i < daemon_handles(d); i++) {
+		int ret = sl_inet_neighbour(d->inet, daemon_handle_at(d, i), &way.hop, mac);
 
 		if (ret == 0)
 			return false;
