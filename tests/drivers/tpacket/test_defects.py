@@ -36,9 +36,14 @@ class One:
         self.pmd = rig.testpmd(self.b, f'{driver},iface=wb{args}', mode=mode, options=options, **more)
 
     def fresh(self):
+        """The stock driver's lcore writes its counters in every poll, and may write old ones over a clear."""
         for port in (0, 1):
-            self.pmd.ask(f'clear port stats {port}')
-            self.pmd.ask(f'clear port xstats {port}')
+            end = time.monotonic() + r.PATIENCE_S
+            while True:
+                self.pmd.ask(f'clear port stats {port}')
+                self.pmd.ask(f'clear port xstats {port}')
+                if not any(self.pmd.stats(port).values()) or time.monotonic() > end:
+                    break
         return self
 
     def end(self):
