@@ -8,12 +8,12 @@
  * @file
  * Classic BPF on packets: checked by DPDK and libpcap, run by libpcap.
  *
- * DPDK would compile a program to machine code, but up to 26.03 at least it takes the wrong
- * register for the index of loads of a byte or a word at a place that was computed ("icmp[0] ==
- * 8"), and reads outside of the packet where such a place is just below zero. The place may come
- * from the packet.
+ * DPDK would compile a program to machine code. But 22.11, and later ones as far as they were read,
+ * take the wrong register for the index of a byte or a word at a place that was computed
+ * ("icmp[0] == 8"), and 22.11 reads outside of the packet where such a place is just below zero. The
+ * place may come from the packet.
  *
- * Not installed: libraries and programs of this project use it.
+ * Stability: experimental (doc/api.md).
  */
 
 #include <rte_mbuf.h>
@@ -34,7 +34,7 @@ struct sl_bpf;
  * @return          0; -EINVAL: it cannot be run on any packet without harm; -ENOMEM
  * Caller: control path; EAL is there.
  */
-SL_MUST_CHECK int sl_bpf_create(const struct bpf_program *program, struct sl_bpf **out);
+int sl_bpf_create(const struct bpf_program *program, struct sl_bpf **out) SL_MUST_CHECK;
 
 /** NULL is allowed. Caller: when nobody runs it any more. */
 void sl_bpf_free(struct sl_bpf *f);
