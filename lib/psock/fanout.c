@@ -296,6 +296,7 @@ psock_fanout_set(struct sl_psock *s, const void *value, socklen_t len)
 		return ret;
 	pthread_mutex_lock(&s->net->lock);
 	ret = join_locked(s, &args);
+	psock_bound_publish(s);
 	pthread_mutex_unlock(&s->net->lock);
 	return ret;
 }

@@ -110,6 +110,7 @@ struct sl_psock {
 	struct sl_psock_net *net;   /* (c) */
 	int type;		    /* (c) */
 	uint32_t id;		    /* (c) for telemetry */
+	uint64_t bound;		    /* (a) what bind compares with, in one word; hook.c, PS6 */
 	TAILQ_ENTRY(sl_psock) link; /* (l) net->lock */
 
 	/* (l) net->control to write, net->lock as well for the first three; read by senders and
@@ -164,6 +165,9 @@ int psock_hook(struct sl_psock *s);
 /** Take the socket out of every table; wait until no worker can be in it any more. */
 void psock_unhook(struct sl_psock *s);
 void psock_set_error(struct sl_psock *s, int error);
+/** Tell bind of the protocol, port and group as they are now. Caller: in a control call that
+ * changed one of them, after all that belongs to the change is done. */
+void psock_bound_publish(struct sl_psock *s);
 
 /* What recvmsg tells of a queued packet, in its descriptor's address fields with the sender's. */
 struct psock_note {
