@@ -188,7 +188,7 @@ follow_steps(int feed)
 		memmove(line, begin, len);
 		if (len == sizeof(line) - 1)
 			ctl_fail("bad_answer", "a step longer than %d bytes.", LINE_MAX_BYTES);
-		fflush(stdout);
+		ctl_flush();
 	}
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Sluice developers
  */
+#include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -61,6 +62,15 @@ ctl_fail(const char *code, const char *format, ...)
 		print_failure(code, text);
 	else
 		fprintf(stderr, "sluicectl: %s\n", text);
+	exit(CTL_EXIT_FAILED);
+}
+
+void
+ctl_flush(void)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return;
+	fprintf(stderr, "sluicectl: standard output cannot be written: %s.\n", strerror(errno));
 	exit(CTL_EXIT_FAILED);
 }
 
@@ -147,9 +157,11 @@ main(int argc, char **argv)
 			snprintf(path, sizeof(path), "%s", optarg);
 		} else if (opt == 'h') {
 			print_help();
+			ctl_flush();
 			return 0;
 		} else if (opt == 'v') {
 			puts("sluicectl " CTL_VERSION);
+			ctl_flush();
 			return 0;
 		} else {
 			ctl_fail("usage",
@@ -159,5 +171,7 @@ main(int argc, char **argv)
 	}
 	if (optind == argc)
 		ctl_fail("usage", "takes a command; --help lists them.");
-	return run(path, argc - optind, argv + optind);
+	opt = run(path, argc - optind, argv + optind);
+	ctl_flush();
+	return opt;
 }

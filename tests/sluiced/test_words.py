@@ -113,11 +113,19 @@ def check_help(commands):
     case('a mistake that is no UTF-8', ret.returncode == 2 and b'"error":"usage"' in ret.stdout, ret)
 
 
+def check_full_disk():
+    for words in (['--help'], ['audit', '--help'], ['--version']):
+        with open('/dev/full', 'w', encoding='utf-8') as full:
+            ret = subprocess.run([SLUICECTL, *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        case(f'{words[0]} to a full disk', ret.returncode == 2 and 'No space left' in ret.stderr, ret)
+
+
 def main():
     commands = help_commands()
     case('the man page has the commands of --help', sorted(man_commands()) == sorted(commands) and len(commands) > 15,
          (man_commands(), commands))
     check_help(commands)
+    check_full_disk()
     with tempfile.TemporaryDirectory() as folder:
         with open(f'{folder}/sluicectl', 'w', encoding='utf-8') as f:
             f.write(PLAYED)
