@@ -406,6 +406,24 @@ reflector_open(struct service *s)
 	return 0;
 }
 
+static const char *
+mirror_remedy(const struct conf_mirror *c, int ret)
+{
+	if (c->file_line == 0)
+		return ret == -ENODEV ? "; \"ip link\" lists interfaces" : "";
+	switch (ret) {
+	case -EEXIST:
+		return "; what is there is no regular file: name another one";
+	case -ENOENT:
+		return "; make its folder";
+	case -ENOSPC:
+	case -EIO:
+		return "; is there room?";
+	default:
+		return "";
+	}
+}
+
 static void
 open_failed(const struct conf_service *c, int ret, struct mistakes *m)
 {
@@ -413,9 +431,10 @@ open_failed(const struct conf_service *c, int ret, struct mistakes *m)
 
 	if (c->kind == CONF_MIRROR)
 		mistake(m, to->file_line != 0 ? to->file_line : to->interface_line,
-			"[service %s] %s = %s: cannot be opened: %s.", c->name,
+			"[service %s] %s = %s: cannot be opened: %s%s.", c->name,
 			to->file_line != 0 ? "file" : "interface",
-			to->file_line != 0 ? to->file : to->interface, sl_strerror(ret));
+			to->file_line != 0 ? to->file : to->interface, sl_strerror(ret),
+			mirror_remedy(to, ret));
 	else
 		/* While it is made, the one that it replaces has its memory, too. */
 		mistake(m, c->line, "[service %s]: cannot be opened: %s%s.", c->name,

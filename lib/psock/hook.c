@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "psock_priv.h"
+#include "sl_bpf.h"
 #include "sl_udpq_mbuf.h"
 
 #define QUEUE_SLOTS 1024
@@ -141,7 +142,7 @@ sl_psock_close(struct sl_psock *s, uint16_t worker)
 	psock_ring_close(s);
 	pthread_mutex_unlock(&net->lock);
 	psock_control_end(net, worker);
-	psock_filter_free(s->filter);
+	sl_bpf_free(s->filter);
 	sl_udpq_destroy(s->queue);
 	free(s);
 }

@@ -27,7 +27,7 @@
 #define TX_BURST 32
 
 struct psock_fanout;
-struct psock_filter;
+struct sl_bpf;
 
 /* A row of a port's table: a socket, or a fanout group's members that are hooked on the port. */
 struct psock_hook {
@@ -130,7 +130,7 @@ struct sl_psock {
 	struct psock_member *members;
 
 	int error;		     /* (a) pending, 0 or positive as SO_ERROR has it; PS3 */
-	struct psock_filter *filter; /* (a) PS4 */
+	struct sl_bpf *filter; /* (a) PS4 */
 	struct psock_fanout *group;  /* (l) net->lock */
 
 	struct sl_pktring_rx *rx; /* changed while unhooked only */
@@ -206,10 +206,8 @@ void psock_fanout_leave(struct sl_psock *s);
 void psock_fanout_describe(const struct sl_psock *s, uint32_t *id, uint32_t *type);
 
 /* filter.c */
-int psock_filter_load(const void *value, socklen_t len, struct psock_filter **out);
-void psock_filter_free(struct psock_filter *f);
-/** Bytes of the packet to keep; 0 drops it. */
-uint32_t psock_filter_run(const struct psock_filter *f, struct rte_mbuf *m);
+/** Of what setsockopt was given; freed by sl_bpf_free. Linux' errors. */
+int psock_filter_load(const void *value, socklen_t len, struct sl_bpf **out);
 
 /* member.c */
 int psock_member_add(struct sl_psock *s, const void *value, socklen_t len);
