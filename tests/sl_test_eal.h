@@ -12,6 +12,8 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,12 +43,29 @@ test_eal_remove(void)
 }
 
 /**
- * Start EAL; call once.
+ * rte_eal_init, after which the calling thread may run on every CPU that it might run on before. EAL
+ * binds it to its lcore's, and the threads that a test starts would inherit that: on one lcore they
+ * would never run at the same time, and a stress test would show nothing.
+ */
+static inline int
+test_eal_init(int argc, char **argv)
+{
+	cpu_set_t cpus;
+	int ret;
+
+	pthread_getaffinity_np(pthread_self(), sizeof(cpus), &cpus);
+	ret = rte_eal_init(argc, argv);
+	pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus);
+	return ret;
+}
+
+/**
+ * Start EAL with the arguments of a test; call once.
  *
  * @param name   of the program, or its path: begins the file prefix
  * @param more   further arguments: "-l 0 --vdev=net_null0"; lcores are among them. --telemetry, if
  *               there is to be any.
- * @return       as rte_eal_init. What it made is removed at exit.
+ * @return       as test_eal_init. What it made is removed at exit.
  */
 static inline int
 test_eal_start(const char *name, const char *more)
@@ -66,7 +85,7 @@ test_eal_start(const char *name, const char *more)
 		args[n++] = word;
 	args[n++] = prefix;
 	args[n] = NULL;
-	ret = rte_eal_init(n, args);
+	ret = test_eal_init(n, args);
 	if (ret >= 0) {
 		snprintf(test_eal_dir, sizeof(test_eal_dir), "%s", rte_eal_get_runtime_dir());
 		atexit(test_eal_remove);

@@ -125,6 +125,9 @@ lcore_map(char *text, size_t size, unsigned int lcores)
 
 	if (sched_getaffinity(0, sizeof(set), &set) != 0 || CPU_COUNT(&set) == 0)
 		app_fail("the processors that this process may use cannot be found out.");
+	if (lcores > (unsigned int)CPU_COUNT(&set))
+		app_note("%u lcores poll in turns, for want of processors: this process may use %d",
+			lcores, CPU_COUNT(&set));
 	for (unsigned int i = 0; i < lcores && at < size; i++) {
 		do
 			cpu = (cpu + 1) % CPU_SETSIZE;

@@ -155,8 +155,8 @@ read_drain(int argc, char **argv)
 	for (int i = 2; i < argc; i++) {
 		if (strcmp(argv[i], "--wait") == 0)
 			a.wait = true;
-		else if (strcmp(argv[i], "--for") == 0 && i + 1 < argc)
-			a.ms = parse_time(argv[++i]);
+		else if (strcmp(argv[i], "--for") == 0)
+			a.ms = parse_time(i + 1 < argc ? argv[++i] : "");
 		else if (argv[i][0] == '-' || a.name != NULL)
 			ctl_fail("usage", "drain takes NAME, --for TIME and --wait, not \"%s\".",
 				argv[i]);
@@ -300,6 +300,10 @@ say(const json_t *o)
 	else if (is(o, "verdict", "answer"))
 		printf("to the client: an answer of back end %s, from the address of service %s\n",
 			text_of(o, "backend"), text_of(o, "service"));
+	else if (is(o, "verdict", "kernel"))
+		printf("to the kernel, by its interface %s: no service has that UDP port at that "
+		       "address\n",
+			text_of(o, "interface"));
 	else if (is(o, "verdict", "closed"))
 		printf("to nobody: no service has that UDP port at that address\n");
 	else

@@ -24,6 +24,8 @@ do_bridge(int fd, int argc, char **argv)
 		{"COPIES", "copies", true}, {"OUTCOMES", "outcomes", false},
 		{"SOURCES", "sources", false}, {NULL, NULL, false}};
 
+	if (argc > 2)
+		ctl_fail("usage", "bridge takes the NAME of one bridge, or nothing.");
 	if (argc > 1)
 		return print_stations(fd, argv[1]);
 	return ctl_print_list(fd, "/sluice/bridges", "/sluice/bridge", columns);

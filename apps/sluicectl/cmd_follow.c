@@ -133,8 +133,9 @@ print_step(const json_t *o)
 	const char *step = text_of(o, "step");
 
 	if (strcmp(step, "end") == 0) {
-		printf("%lld packets followed, %lld steps lost\n", number_of(o, "followed"),
-			number_of(o, "lost"));
+		printf("%lld packet%s followed, %lld step%s lost\n", number_of(o, "followed"),
+			number_of(o, "followed") == 1 ? "" : "s", number_of(o, "lost"),
+			number_of(o, "lost") == 1 ? "" : "s");
 		return;
 	}
 	printf("%4lld %12.6f  ", number_of(o, "packet"), (double)number_of(o, "time_us") / 1e6);
@@ -187,7 +188,7 @@ follow_steps(int feed)
 		memmove(line, begin, len);
 		if (len == sizeof(line) - 1)
 			ctl_fail("bad_answer", "a step longer than %d bytes.", LINE_MAX_BYTES);
-		fflush(stdout);
+		ctl_flush();
 	}
 }
 
@@ -245,8 +246,8 @@ say_end(int fd)
 {
 	json_t *o = ctl_ask(fd, "/sluice/capture", NULL);
 
-	fprintf(stderr, "sluicectl: %lld packets captured, %lld lost\n", number_of(o, "captured"),
-		number_of(o, "lost"));
+	fprintf(stderr, "sluicectl: %lld packet%s captured, %lld lost\n", number_of(o, "captured"),
+		number_of(o, "captured") == 1 ? "" : "s", number_of(o, "lost"));
 	json_decref(o);
 }
 

@@ -7,10 +7,14 @@
 
 #include "ctl.h"
 
+/* Rates have no more that mean anything. */
+#define REAL_DIGITS 9
+
 void
 ctl_print(const json_t *value)
 {
-	json_dumpf(value, stdout, JSON_COMPACT | JSON_ENCODE_ANY);
+	json_dumpf(
+		value, stdout, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(REAL_DIGITS));
 	putchar('\n');
 }
 
@@ -111,9 +115,18 @@ do_services(int fd, int argc, char **argv)
 		{"BYTES", "bytes", true}, {"HELD", "held", true}, {"OUTCOMES", "outcomes", false},
 		{NULL, NULL, false}};
 
+	json_t *rows = ctl_collect(fd, "/sluice/services", "/sluice/service"), *row;
+	size_t i;
+
 	(void)argc;
 	(void)argv;
-	return ctl_print_list(fd, "/sluice/services", "/sluice/service", columns);
+	/* What goes past sockets, as a load balancer's, is not counted in bytes. */
+	json_array_foreach(rows, i, row)
+	{
+		if (json_integer_value(json_object_get(row, "sockets")) == 0)
+			json_object_set_new(row, "bytes", json_null());
+	}
+	return ctl_print_rows(rows, columns);
 }
 
 static int

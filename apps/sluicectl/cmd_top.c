@@ -52,7 +52,7 @@ show(const json_t *rates, bool screen)
 
 	if (ctl_json) {
 		ctl_print(rates);
-		fflush(stdout);
+		ctl_flush();
 		return;
 	}
 	if (screen)
@@ -64,7 +64,7 @@ show(const json_t *rates, bool screen)
 		screen_show(text);
 	} else {
 		fputs(text, stdout);
-		fflush(stdout);
+		ctl_flush();
 	}
 	free(text);
 }

@@ -47,6 +47,9 @@ extern void (*ctl_before_fail)(void);
 void ctl_fail(const char *code, const char *format, ...)
 	__attribute__((noreturn, format(printf, 2, 3)));
 
+/** Write what was printed; if that cannot be done, a full disk say, tell so and end. */
+void ctl_flush(void);
+
 /** A command. */
 struct ctl_command {
 	const char *name;

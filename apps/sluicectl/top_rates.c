@@ -183,7 +183,11 @@ service_rates(const json_t *a, const json_t *b, double s, json_t *drops)
 	copy_value(o, "kind", b, "kind");
 	copy_value(o, "lcore", b, "lcore");
 	set(o, "pps", grown(a, b, "received") / s);
-	set(o, "bps", 8 * grown(a, b, "bytes") / s);
+	/* What goes past sockets, as a load balancer's, is not counted in bytes. */
+	if (count(b, "sockets") > 0)
+		set(o, "bps", 8 * grown(a, b, "bytes") / s);
+	else
+		json_object_set_new(o, "bps", json_null());
 	copy_value(o, "held", b, "held");
 	set_ratio(
 		o, "queue", 100 * count(b, "held_bytes"), count(b, "rcvbuf") * count(b, "sockets"));

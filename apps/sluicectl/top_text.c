@@ -138,8 +138,8 @@ put_head(struct page *p, const json_t *rates)
 	char line[160], a[CELL], b[CELL], c[CELL];
 
 	snprintf(line, sizeof(line),
-		"sluiced: up %lld:%02lld:%02lld, idle = %s; received %s, sent %s, lost %s a second",
-		up / 3600, up / 60 % 60, up % 60, json_string_value(json_object_get(rates, "idle")),
+		"sluiced up %lld:%02lld:%02lld, idle = %s; pps: %s in, %s out, %s lost", up / 3600,
+		up / 60 % 60, up % 60, json_string_value(json_object_get(rates, "idle")),
 		top_number(rx, a, sizeof(a)), top_number(tx, b, sizeof(b)),
 		top_number(lost, c, sizeof(c)));
 	json_decref(rx);
@@ -193,8 +193,13 @@ top_text(const json_t *rates, unsigned int width, unsigned int height)
 		return NULL;
 	put_head(&p, rates);
 	put_tables(&p, rates);
-	if (p.hidden > 0)
-		fprintf(p.out, "%u more lines; a larger window shows them\n", p.hidden);
+	if (p.hidden > 0) {
+		char line[64];
+
+		snprintf(line, sizeof(line), "%u more line%s; a larger window shows them", p.hidden,
+			p.hidden == 1 ? "" : "s");
+		fprintf(p.out, "%.*s\n", (int)width, line);
+	}
 	fclose(p.out);
 	return text;
 }

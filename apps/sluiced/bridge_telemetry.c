@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <rte_byteorder.h>
+
 #include "telemetry.h"
 
 static const char *
@@ -101,16 +103,12 @@ static void
 add_station(struct telemetry_page *p, const struct conf_bridge *c, const struct bridge_row *row)
 {
 	struct rte_tel_data *one = telemetry_page_entry(p);
-	uint64_t mac = row->mac;
-	char text[24];
+	uint64_t be = rte_cpu_to_be_64(row->mac << 16); /* six bytes, the first one first */
+	char text[TELEMETRY_MAC_SIZE];
 
 	if (one == NULL)
 		return;
-	snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x",
-		(unsigned int)(mac >> 40 & 0xff), (unsigned int)(mac >> 32 & 0xff),
-		(unsigned int)(mac >> 24 & 0xff), (unsigned int)(mac >> 16 & 0xff),
-		(unsigned int)(mac >> 8 & 0xff), (unsigned int)(mac & 0xff));
-	telemetry_text(one, "mac", text);
+	telemetry_text(one, "mac", telemetry_mac((const uint8_t *)&be, text));
 	telemetry_text(one, "port", p->d->conf.port[c->port[row->member]].name);
 	telemetry_u64(one, "age_s", row->age_s);
 	telemetry_page_add(p, one);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <rte_cfgfile.h>
@@ -278,19 +279,35 @@ conf_read_text(const char *text, size_t len, struct conf *conf, struct mistakes 
 	free(l);
 }
 
+/* A pipe could keep a running daemon waiting for ever, even to be opened. -1: told as a mistake. */
+static int
+open_file(const char *path, struct mistakes *m)
+{
+	int fd = sl_sys(open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+	struct stat st;
+
+	if (fd < 0) {
+		mistake(m, 0, "cannot be opened: %s.", sl_strerror(fd));
+		return -1;
+	}
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		return fd;
+	mistake(m, 0, "is no regular file; write the configuration into one.");
+	close(fd);
+	return -1;
+}
+
 void
 conf_read_file(const char *path, struct conf *conf, struct mistakes *m)
 {
-	int fd = sl_sys(open(path, O_RDONLY | O_CLOEXEC));
+	int fd = open_file(path, m);
 	size_t len = 0;
 	ssize_t n = 0;
 	char *text;
 
 	memset(conf, 0, sizeof(*conf));
-	if (fd < 0) {
-		mistake(m, 0, "cannot be opened: %s.", sl_strerror(fd));
+	if (fd < 0)
 		return;
-	}
 	text = malloc(LINES_FILE_MAX + 1);
 	while (text != NULL && len <= LINES_FILE_MAX) {
 		n = sl_sys((int)read(fd, text + len, LINES_FILE_MAX + 1 - len));

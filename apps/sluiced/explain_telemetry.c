@@ -10,7 +10,8 @@
  *   forward    a back end of a load balancer, or nobody if it has none
  *   socket     a service's socket
  *   answer     a client: it is from a back end, on its way back
- *   closed     nobody: the address is ours, and no service has the UDP port
+ *   kernel     the kernel, by the tap of the port that has the address: no service has the UDP port
+ *   closed     nobody: likewise, and the port has no tap
  *   not_local  nobody: the address is not ours
  */
 #include <errno.h>
@@ -169,6 +170,30 @@ answer_dict(const struct daemon *d, const struct flow_key *key, struct rte_tel_d
 	return false;
 }
 
+/* The tap of the port or VLAN that has the address, or NULL. */
+static const char *
+tap_of(const struct conf_port *p, uint16_t n, const struct sl_addr *dst)
+{
+	for (uint16_t i = 0; i < n; i++)
+		for (uint16_t k = 0; k < p[i].naddrs; k++)
+			if (p[i].exception[0] != '\0' && is_addr(dst->b, &p[i].addrs[k].addr))
+				return p[i].exception;
+	return NULL;
+}
+
+/* No service has the port. */
+static void
+rest_dict(const struct daemon *d, const struct sl_addr *dst, struct rte_tel_data *t)
+{
+	const char *tap = tap_of(d->conf.port, d->conf.nports, dst);
+
+	if (tap == NULL)
+		tap = tap_of(d->conf.vlan, d->conf.nvlans, dst);
+	telemetry_text(t, "verdict", tap != NULL ? "kernel" : "closed");
+	if (tap != NULL)
+		telemetry_text(t, "interface", tap);
+}
+
 static void
 explain(struct daemon *d, const struct flow_key *key, struct rte_tel_data *t)
 {
@@ -189,7 +214,7 @@ explain(struct daemon *d, const struct flow_key *key, struct rte_tel_data *t)
 		if (!answer_dict(d, key, t))
 			telemetry_text(t, "verdict", "not_local");
 	} else if (!socket_dict(d, key, t)) {
-		telemetry_text(t, "verdict", "closed");
+		rest_dict(d, &dst, t);
 	}
 }
 

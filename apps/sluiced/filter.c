@@ -6,35 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <rte_bpf.h>
-#include <rte_malloc.h>
-
 #include "filter.h"
+#include "sl_bpf.h"
 
 #define FRAME_MAX 65535
 
 struct filter {
-	struct rte_bpf *bpf; /* NULL: every packet */
-	uint64_t (*jit)(void *packet);
+	struct sl_bpf *bpf; /* NULL: every packet */
 };
-
-/* What DPDK makes of a program, which it checks. */
-static int
-load(struct filter *f, const struct bpf_program *program)
-{
-	struct rte_bpf_prm *prm = rte_bpf_convert(program);
-	struct rte_bpf_jit jit = {0};
-
-	if (prm == NULL)
-		return -EINVAL;
-	f->bpf = rte_bpf_load(prm);
-	rte_free(prm);
-	if (f->bpf == NULL)
-		return -EINVAL;
-	if (rte_bpf_get_jit(f->bpf, &jit) == 0)
-		f->jit = jit.func;
-	return 0;
-}
 
 static int
 compile(struct filter *f, const char *expression, char *why, size_t size)
@@ -53,9 +32,10 @@ compile(struct filter *f, const char *expression, char *why, size_t size)
 		pcap_close(pcap);
 		return -EINVAL;
 	}
-	ret = load(f, &program);
+	ret = sl_bpf_create(&program, &f->bpf);
 	if (ret != 0)
-		snprintf(why, size, "the filter \"%s\" cannot be run here", expression);
+		snprintf(why, size, "the filter \"%s\" cannot be run here: %s", expression,
+			ret == -ENOMEM ? "no memory" : "it has loops");
 	pcap_freecode(&program);
 	pcap_close(pcap);
 	return ret;
@@ -85,16 +65,12 @@ filter_free(struct filter *f)
 {
 	if (f == NULL)
 		return;
-	rte_bpf_destroy(f->bpf);
+	sl_bpf_free(f->bpf);
 	free(f);
 }
 
 bool
 filter_match(const struct filter *f, const struct rte_mbuf *m)
 {
-	void *packet = RTE_PTR_ADD(m, 0); /* which the library does not change */
-
-	if (f->bpf == NULL)
-		return true;
-	return (f->jit != NULL ? f->jit(packet) : rte_bpf_exec(f->bpf, packet)) != 0;
+	return f->bpf == NULL || sl_bpf_run(f->bpf, m) != 0;
 }

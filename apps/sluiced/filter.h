@@ -6,8 +6,8 @@
 
 /**
  * @file
- * Which packets a trace or a capture is about: an expression as tcpdump takes them, compiled by
- * libpcap and run by DPDK's BPF library, as machine code where it can.
+ * Which packets a trace or a capture is about: an expression as tcpdump takes them, compiled and
+ * run by libpcap.
  */
 
 #include <rte_mbuf.h>

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <rte_eal.h>
+#include <rte_version.h>
 
 #include "../common/app.h"
 #include "daemon.h"
@@ -31,7 +32,8 @@ static struct daemon the_daemon = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static const char help[] =
 	"sluiced [--check] FILE\n"
 	"  Serve UDP on lcores as FILE says; doc/sluiced.md explains its keys.\n"
-	"  --check   only look for mistakes, in the file and against this machine\n"
+	"  --check     only look for mistakes, in the file and against this machine\n"
+	"  --version   of this program, and of DPDK\n"
 	"Signals: SIGHUP reads the file again, SIGTERM and SIGINT end.\n"
 	"Exit status: 0; 2 for a mistake, each of which is told with file, line, key and remedy.\n"
 	"sluicectl asks a running one; so does dpdk-telemetry.py -f sluiced.\n";
@@ -55,8 +57,8 @@ fail_if_any(struct mistakes *m)
 static void
 read_options(int argc, char **argv, struct daemon *d, bool *check)
 {
-	static const struct option options[] = {
-		{"check", no_argument, NULL, 'c'}, {"help", no_argument, NULL, 'h'}, {0}};
+	static const struct option options[] = {{"check", no_argument, NULL, 'c'},
+		{"help", no_argument, NULL, 'h'}, {"version", no_argument, NULL, 'v'}, {0}};
 	int opt;
 
 	*check = false;
@@ -64,6 +66,10 @@ read_options(int argc, char **argv, struct daemon *d, bool *check)
 	while ((opt = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
 		if (opt == 'h') {
 			fputs(help, stdout);
+			exit(0);
+		}
+		if (opt == 'v') {
+			printf("sluiced %s, %s\n", DAEMON_VERSION, rte_version());
 			exit(0);
 		}
 		if (opt != 'c')

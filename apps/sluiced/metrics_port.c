@@ -10,6 +10,7 @@
 
 #include "links.h"
 #include "metrics.h"
+#include "telemetry.h"
 
 static void
 collect_port_info(struct metrics_scrape *s, const struct metrics_family *f)
@@ -18,15 +19,15 @@ collect_port_info(struct metrics_scrape *s, const struct metrics_family *f)
 
 	(void)f;
 	for (uint16_t i = 0; i < conf->nports; i++) {
-		char mac[RTE_ETHER_ADDR_FMT_SIZE];
+		char mac[TELEMETRY_MAC_SIZE];
 		struct rte_ether_addr addr = {{0}};
 
 		(void)rte_eth_macaddr_get(s->d->port_id[i], &addr);
-		rte_ether_format_addr(mac, sizeof(mac), &addr);
 		openmetrics_u64(s->out,
 			(struct openmetrics_label[]){{"port", conf->port[i].name},
 				{"device", conf->port[i].device},
-				{"interface", conf->port[i].iface}, {"mac", mac}},
+				{"interface", conf->port[i].iface},
+				{"mac", telemetry_mac(addr.addr_bytes, mac)}},
 			4, 1);
 	}
 }

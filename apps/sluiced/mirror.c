@@ -98,6 +98,7 @@ file_open(struct mirror *m, const char *path)
 	m->length = 0;
 	if (append(m, head, n))
 		return 0;
+	(void)unlink(path);
 	close(m->fd);
 	m->fd = -1;
 	return -EIO;
@@ -188,17 +189,33 @@ wait_begun(struct mirror *m)
 	return true;
 }
 
-/* Begin the next file; false, and none is open, if that cannot be done now. */
+/*
+ * Begin the next file; false, and none is open, if that cannot be done now. The kept ones move only
+ * once it is there with its head: on a full disk each try would drop the oldest of them otherwise.
+ */
 static bool
 next_file(struct mirror *m)
 {
+	char path[PATH_LEN + 16];
+
 	if (!wait_begun(m))
 		return false;
 	if (m->fd >= 0)
 		close(m->fd);
 	m->fd = -1;
+	/* Not the draft's name, which a mirror that is to take our place may have. */
+	snprintf(path, sizeof(path), "%s.next", m->file);
+	if (regular_or_none(path) > 0)
+		(void)unlink(path);
+	if (file_open(m, path) != 0)
+		return false;
 	rotate(m);
-	return file_open(m, m->file) == 0;
+	if (rename(path, m->file) == 0)
+		return true;
+	(void)unlink(path);
+	close(m->fd);
+	m->fd = -1;
+	return false;
 }
 
 static void

@@ -61,16 +61,14 @@ on_neigh(void *arg, const struct sl_inet_neigh_info *n)
 		[SL_INET_NEIGH_STALE] = "stale",
 		[SL_INET_NEIGH_PROBE] = "probe"};
 	struct rte_tel_data *one = entry(arg);
-	struct rte_ether_addr mac;
 	struct visit *v = arg;
 	char text[64];
 
 	if (one == NULL)
 		return;
 	telemetry_text(one, "address", sl_addr_format(&n->addr, text, sizeof(text)));
-	memcpy(mac.addr_bytes, n->mac, sizeof(mac.addr_bytes));
-	rte_ether_format_addr(text, sizeof(text), &mac);
-	telemetry_text(one, "mac", n->state == SL_INET_NEIGH_INCOMPLETE ? "" : text);
+	telemetry_text(one, "mac",
+		n->state == SL_INET_NEIGH_INCOMPLETE ? "" : telemetry_mac(n->mac, text));
 	telemetry_text(one, "port", daemon_handle_name(v->page.d, n->port));
 	telemetry_text(one, "state", states[n->state]);
 	telemetry_u64(one, "waiting", n->waiting);

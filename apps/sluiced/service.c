@@ -25,6 +25,7 @@
 #include "daemon.h"
 #include "forward.h"
 #include "sl_errno.h"
+#include "sl_udpq_mbuf.h"
 #include "trace.h"
 
 #define HEADROOM 128 /* as sl_inet_udp_output needs */
@@ -219,11 +220,11 @@ reflect_turn(struct service *s, uint64_t now_ms)
 static void
 free_all(const struct sl_dgram *g, uint16_t n)
 {
-	struct rte_mbuf *bufs[SL_UDPQ_BURST_MAX];
+	void *bufs[SL_UDPQ_BURST_MAX];
 
 	for (uint16_t i = 0; i < n; i++)
 		bufs[i] = g[i].buf;
-	rte_pktmbuf_free_bulk(bufs, n);
+	sl_udpq_free_mbufs(bufs, n);
 }
 
 /* Do with datagrams what the service does. */
@@ -405,6 +406,24 @@ reflector_open(struct service *s)
 	return 0;
 }
 
+static const char *
+mirror_remedy(const struct conf_mirror *c, int ret)
+{
+	if (c->file_line == 0)
+		return ret == -ENODEV ? "; \"ip link\" lists interfaces" : "";
+	switch (ret) {
+	case -EEXIST:
+		return "; what is there is no regular file: name another one";
+	case -ENOENT:
+		return "; make its folder";
+	case -ENOSPC:
+	case -EIO:
+		return "; is there room?";
+	default:
+		return "";
+	}
+}
+
 static void
 open_failed(const struct conf_service *c, int ret, struct mistakes *m)
 {
@@ -412,9 +431,10 @@ open_failed(const struct conf_service *c, int ret, struct mistakes *m)
 
 	if (c->kind == CONF_MIRROR)
 		mistake(m, to->file_line != 0 ? to->file_line : to->interface_line,
-			"[service %s] %s = %s: cannot be opened: %s.", c->name,
+			"[service %s] %s = %s: cannot be opened: %s%s.", c->name,
 			to->file_line != 0 ? "file" : "interface",
-			to->file_line != 0 ? to->file : to->interface, sl_strerror(ret));
+			to->file_line != 0 ? to->file : to->interface, sl_strerror(ret),
+			mirror_remedy(to, ret));
 	else
 		/* While it is made, the one that it replaces has its memory, too. */
 		mistake(m, c->line, "[service %s]: cannot be opened: %s%s.", c->name,

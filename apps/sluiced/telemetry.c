@@ -54,6 +54,14 @@ telemetry_text(struct rte_tel_data *t, const char *name, const char *text)
 	rte_tel_data_add_dict_string(t, name, fits);
 }
 
+const char *
+telemetry_mac(const uint8_t *mac, char *text)
+{
+	snprintf(text, TELEMETRY_MAC_SIZE, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2],
+		mac[3], mac[4], mac[5]);
+	return text;
+}
+
 void
 telemetry_u64(struct rte_tel_data *t, const char *name, uint64_t n)
 {
@@ -133,8 +141,7 @@ port_dict(const struct daemon *d, uint16_t i, struct rte_tel_data *t)
 	telemetry_text(t, "name", p->name);
 	telemetry_text(t, "device", p->device);
 	telemetry_text(t, "interface", p->iface);
-	rte_ether_format_addr(text, sizeof(text), &mac);
-	telemetry_text(t, "mac", text);
+	telemetry_text(t, "mac", telemetry_mac(mac.addr_bytes, text));
 	telemetry_text(t, "link", link.link_status == RTE_ETH_LINK_UP ? "up" : "down");
 	telemetry_u64(t, "mtu", mtu);
 	telemetry_u64(t, "vlan", p->vlan);

@@ -50,6 +50,11 @@ void telemetry_leave(struct daemon *d);
 /** A name with a text in an object; what is too long for telemetry is cut off. */
 void telemetry_text(struct rte_tel_data *t, const char *name, const char *text);
 
+#define TELEMETRY_MAC_SIZE 18
+
+/** "02:00:00:00:00:01", as ip(8) has it, so that one finds in the other's output. Returns text. */
+const char *telemetry_mac(const uint8_t *mac, char *text);
+
 /** A name with a number. */
 void telemetry_u64(struct rte_tel_data *t, const char *name, uint64_t n);
 

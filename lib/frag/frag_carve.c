@@ -188,9 +188,9 @@ frag_chunk_back(struct frag_chunk *k)
 		frag_free_all(f);
 }
 
-/* Another worker's chunk leaves the cursor as it is. Its home has none parked: whoever makes a chunk of
- * that home current takes up the parked one first. The chunk itself is not touched: its line is
- * where its slices are put. */
+/* Another worker's chunk leaves the cursor as it is. Its home has none parked: whoever makes a
+ * chunk of that home current takes up the parked one first. The chunk itself is not touched: its
+ * line is where its slices are put. */
 static void
 cursor_park(struct sl_frag *f, struct sl_frag_cursor *c)
 {
@@ -258,8 +258,8 @@ cursor_start(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t worker)
 	sl_counter_add(&c->refills, 1);
 }
 
-/* Are all of so many slices of a chunk in use back? FR1: then nobody has a reference any more, and what
- * they did with the bytes is over. */
+/* Are all of so many slices of a chunk in use back? FR1: then nobody has a reference any more, and
+ * what they did with the bytes is over. */
 static bool
 all_back(const struct sl_frag *f, uint32_t chunk, uint32_t handed)
 {
@@ -289,9 +289,8 @@ parked_fits(const struct sl_frag *f, uint32_t worker, uint32_t size)
 {
 	const struct sl_frag_cursor *home = &f->cursors[worker];
 
-	return home->parked != 0 &&
-	       (size <= f->chunk_size - home->parked_offset ||
-		       all_back(f, home->parked - 1, home->parked_handed));
+	return home->parked != 0 && (size <= f->chunk_size - home->parked_offset ||
+					    all_back(f, home->parked - 1, home->parked_handed));
 }
 
 /* Go on with what a worker has parked, if that many bytes fit. */
@@ -315,8 +314,8 @@ cursor_resume_any(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t size)
 	return false;
 }
 
-/* A chunk that `worker` had before, if there is one: its lines are then in that lcore's cache, also where
- * all share a cursor. */
+/* A chunk that `worker` had before, if there is one: its lines are then in that lcore's cache, also
+ * where all share a cursor. */
 static int
 refill(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t worker, uint32_t size)
 {
@@ -386,6 +385,29 @@ sl_frag_carve_slow(struct sl_frag *f, uint32_t worker, uint32_t size, struct sl_
 	return ret;
 }
 
+/* As many from the front as the cursor's chunk has room for. Its members are written once: in LOCK
+ * mode their line goes from lcore to lcore. */
+static inline uint16_t
+carve_run(const struct sl_frag *f, struct sl_frag_cursor *c, const uint32_t *size, uint16_t n,
+	struct sl_frag_slice *out)
+{
+	uint32_t least = f->mode == SL_FRAG_PAGE ? f->chunk_size : 0;
+	uint32_t offset = c->offset, limit = c->limit;
+	uint16_t i;
+
+	for (i = 0; i < n && size[i] - 1 < limit - offset; i++) {
+		uint32_t whole = RTE_ALIGN_CEIL(size[i], SL_CACHE_LINE);
+
+		out[i].addr = c->base + offset;
+		out[i].size = RTE_MAX(whole, least);
+		out[i].chunk = c->chunk;
+		offset += out[i].size;
+	}
+	sl_store_relaxed(&c->offset, offset);
+	sl_store_relaxed(&c->handed, c->handed + i);
+	return i;
+}
+
 uint16_t
 sl_frag_carve_burst(struct sl_frag *f, uint32_t worker, const uint32_t *size, uint16_t n,
 	struct sl_frag_slice *out)
@@ -401,11 +423,11 @@ sl_frag_carve_burst(struct sl_frag *f, uint32_t worker, const uint32_t *size, ui
 		if (c->limit != 0 && c->home != worker)
 			cursor_park(f, c);
 	}
-	for (; i < n; i++) {
-		if (SL_LIKELY(size[i] - 1 < c->limit - c->offset))
-			advance(f, c, size[i], &out[i]);
-		else if (carve(f, c, worker, size[i], &out[i]) != 0)
+	for (;;) {
+		i = (uint16_t)(i + carve_run(f, c, size + i, (uint16_t)(n - i), out + i));
+		if (i == n || carve(f, c, worker, size[i], &out[i]) != 0)
 			break;
+		i++;
 	}
 	if (shared)
 		frag_unlock(f, &me);

@@ -61,24 +61,33 @@ void
 sl_frag_mbuf_attach_bulk(struct sl_frag *f, const struct sl_frag_slice *slice, struct rte_mbuf **m,
 	const uint32_t *size, uint16_t n, uint16_t headroom, uint16_t port)
 {
+	struct frag_chunk *k = f->chunk;
+	uint32_t chunk = 0;
+
 	for (uint16_t i = 0; i < n; i++) {
-		struct frag_chunk *k = &f->chunk[slice[i].chunk];
+		uint32_t len = size[i] - headroom, whole = slice[i].size;
+		uint8_t *addr = slice[i].addr;
 		struct rte_mbuf *p = m[i];
+
+		if (SL_UNLIKELY(slice[i].chunk != chunk)) {
+			chunk = slice[i].chunk;
+			k = &f->chunk[chunk];
+		}
 
 		SL_DEBUG_ASSERT(headroom <= size[i] && size[i] <= slice[i].size);
 		SL_DEBUG_ASSERT(rte_mbuf_refcnt_read(p) == 1 && p->nb_segs == 1 && p->next == NULL);
-		rte_prefetch0_write(slice[i].addr + headroom);
-		p->buf_addr = slice[i].addr;
-		rte_mbuf_iova_set(p, (uintptr_t)slice[i].addr + k->iova_shift);
+		rte_prefetch0_write(addr + headroom);
+		p->buf_addr = addr;
+		rte_mbuf_iova_set(p, (uintptr_t)addr + k->iova_shift);
 		p->data_off = headroom;
 		p->port = port;
 		p->ol_flags = RTE_MBUF_F_EXTERNAL;
 		p->packet_type = 0;
-		p->pkt_len = size[i] - headroom;
-		p->data_len = (uint16_t)(size[i] - headroom);
+		p->pkt_len = len;
+		p->data_len = (uint16_t)len;
 		p->vlan_tci = 0;
 		p->vlan_tci_outer = 0;
-		p->buf_len = (uint16_t)RTE_MIN(slice[i].size, (uint32_t)UINT16_MAX);
+		p->buf_len = whole <= UINT16_MAX ? (uint16_t)whole : UINT16_MAX;
 		p->tx_offload = 0;
 		p->shinfo = &k->shared;
 	}

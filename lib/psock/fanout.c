@@ -15,6 +15,7 @@
 #include <rte_random.h>
 
 #include "psock_priv.h"
+#include "sl_bpf.h"
 
 #define MEMBERS_DEFAULT 256u
 #define MEMBERS_MAX 65536u
@@ -28,7 +29,7 @@ struct psock_fanout {
 	int ifindex;
 	uint32_t max, members;
 	uint32_t turn;		       /* (a) relaxed */
-	struct psock_filter *filter;   /* (a) PS4 */
+	struct sl_bpf *filter;	       /* (a) PS4 */
 	uint64_t rolled, huge, failed; /* (a) relaxed */
 };
 
@@ -107,9 +108,9 @@ roll(struct psock_fanout *g, const struct psock_hook *hook, uint32_t from, bool 
 static uint32_t
 by_filter(struct psock_fanout *g, struct psock_packet *p, uint32_t n)
 {
-	const struct psock_filter *f = sl_load_acquire(&g->filter); /* PS4 */
+	const struct sl_bpf *f = sl_load_acquire(&g->filter); /* PS4 */
 
-	return f != NULL ? psock_filter_run(f, p->m) % n : 0;
+	return f != NULL ? sl_bpf_run(f, p->m) % n : 0;
 }
 
 static uint32_t
@@ -228,7 +229,7 @@ group_release_locked(struct sl_psock_net *net, struct psock_fanout *g)
 	if (g->members > 0)
 		return;
 	TAILQ_REMOVE(&net->groups, g, link);
-	psock_filter_free(g->filter);
+	sl_bpf_free(g->filter);
 	free(g);
 }
 
@@ -295,6 +296,7 @@ psock_fanout_set(struct sl_psock *s, const void *value, socklen_t len)
 		return ret;
 	pthread_mutex_lock(&s->net->lock);
 	ret = join_locked(s, &args);
+	psock_bound_publish(s);
 	pthread_mutex_unlock(&s->net->lock);
 	return ret;
 }
@@ -316,7 +318,7 @@ psock_fanout_leave(struct sl_psock *s)
 int
 psock_fanout_data(struct sl_psock *s, const void *value, socklen_t len)
 {
-	struct psock_filter *f, *old;
+	struct sl_bpf *f, *old;
 	int ret;
 
 	if (s->group == NULL || s->group->type != PACKET_FANOUT_CBPF)
@@ -327,7 +329,7 @@ psock_fanout_data(struct sl_psock *s, const void *value, socklen_t len)
 	old = sl_exchange_acq_rel(&s->group->filter, f); /* PS4 */
 	if (old != NULL)
 		psock_synchronize(s->net);
-	psock_filter_free(old);
+	sl_bpf_free(old);
 	return 0;
 }
 

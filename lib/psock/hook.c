@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "psock_priv.h"
+#include "sl_bpf.h"
 #include "sl_udpq_mbuf.h"
 
 #define QUEUE_SLOTS 1024
@@ -21,6 +22,23 @@ void
 psock_set_error(struct sl_psock *s, int error)
 {
 	sl_store_release(&s->error, error); /* PS3 */
+}
+
+/* What a socket is bound to, in one word that bind reads without a lock: the port's index in the
+ * upper half, the protocol in the lowest 16 bits. */
+#define BOUND_GROUP (UINT64_C(1) << 16)	  /* in a fanout group: no bind at all */
+#define BOUND_CHANGING (UINT64_C(1) << 17) /* another bind is at work: to be waited for */
+#define BOUND_IFINDEX(bound) ((int)((bound) >> 32))
+#define BOUND_PROTO(bound) ((uint16_t)(bound))
+
+void
+psock_bound_publish(struct sl_psock *s)
+{
+	uint64_t bound = (uint64_t)(uint32_t)s->ifindex << 32 | s->proto;
+
+	if (s->group != NULL)
+		bound |= BOUND_GROUP;
+	sl_store_release(&s->bound, bound); /* PS6 */
 }
 
 static int
@@ -86,6 +104,7 @@ sl_psock_create(struct sl_psock_net *net, int type, uint16_t protocol, struct sl
 	s->net = net;
 	s->type = type;
 	s->proto = protocol;
+	psock_bound_publish(s);
 	s->rcvbuf = RCVBUF_DEFAULT;
 	rte_spinlock_init(&s->tx_lock);
 	ret = queue_create(&s->queue);
@@ -123,7 +142,7 @@ sl_psock_close(struct sl_psock *s, uint16_t worker)
 	psock_ring_close(s);
 	pthread_mutex_unlock(&net->lock);
 	psock_control_end(net, worker);
-	psock_filter_free(s->filter);
+	sl_bpf_free(s->filter);
 	sl_udpq_destroy(s->queue);
 	free(s);
 }
@@ -183,24 +202,22 @@ hook_again(struct sl_psock *s)
 	return s->proto != 0 ? psock_hook(s) : 0;
 }
 
-/* What bind finds without waiting: 0 nothing to change, 1 something, or the error. */
+/* What bind finds without a lock: 0 nothing to change, 1 something, or the error. */
 static int
-bind_needed(struct sl_psock *s, uint16_t proto, int ifindex)
+bind_needed(const struct sl_psock *s, uint16_t proto, int ifindex)
 {
-	int ret;
+	uint64_t bound = sl_load_acquire(&s->bound); /* PS6 */
 
-	pthread_mutex_lock(&s->net->lock);
-	if (s->group != NULL)
-		ret = -EINVAL;
-	else
-		ret = (proto != 0 && proto != s->proto) || ifindex != s->ifindex;
-	pthread_mutex_unlock(&s->net->lock);
-	return ret;
+	if (bound & BOUND_GROUP)
+		return -EINVAL;
+	return (bound & BOUND_CHANGING) || ifindex != BOUND_IFINDEX(bound) ||
+	       (proto != 0 && proto != BOUND_PROTO(bound));
 }
 
 static void
 set_target(struct sl_psock *s, uint16_t proto, int ifindex)
 {
+	sl_store_relaxed(&s->bound, BOUND_CHANGING);
 	pthread_mutex_lock(&s->net->lock);
 	if (proto != 0)
 		sl_store_relaxed(&s->proto, proto);
@@ -228,6 +245,7 @@ sl_psock_bind(struct sl_psock *s, const void *addr, socklen_t len, uint16_t work
 		psock_unhook(s);
 		set_target(s, proto, ifindex);
 		ret = hook_again(s);
+		psock_bound_publish(s);
 	}
 	psock_control_end(s->net, worker);
 	return ret;
@@ -262,12 +280,15 @@ sl_psock_getsockname(struct sl_psock *s, struct sockaddr_ll *addr, socklen_t *le
 static void
 socket_down(struct sl_psock *s, bool gone)
 {
-	if (s->hooked) {
-		psock_unhook(s);
-		psock_set_error(s, ENETDOWN);
-	}
-	if (gone)
+	bool hooked = s->hooked;
+
+	psock_unhook(s);
+	if (gone) {
 		sl_store_relaxed(&s->ifindex, -1);
+		psock_bound_publish(s);
+	}
+	if (hooked)
+		psock_set_error(s, ENETDOWN);
 }
 
 /* Under net->control, which keeps every socket from being closed or bound meanwhile; created ones

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "psock_priv.h"
+#include "sl_bpf.h"
 #include "sl_udpq_mbuf.h"
 
 uint64_t
@@ -168,7 +169,7 @@ static uint32_t
 filtered(struct sl_psock *s, struct rte_mbuf *m)
 {
 	/* PS4 */
-	const struct psock_filter *f = sl_load_acquire(&s->filter);
+	const struct sl_bpf *f = sl_load_acquire(&s->filter);
 	uint16_t skip = (uint16_t)skip_of(s);
 	uint32_t keep;
 
@@ -177,7 +178,7 @@ filtered(struct sl_psock *s, struct rte_mbuf *m)
 	if (m->data_len < skip)
 		return 0;
 	rte_pktmbuf_adj(m, skip);
-	keep = psock_filter_run(f, m);
+	keep = sl_bpf_run(f, m);
 	rte_pktmbuf_prepend(m, skip);
 	return keep;
 }

@@ -10,6 +10,7 @@
 #include <sys/time.h>
 
 #include "psock_priv.h"
+#include "sl_bpf.h"
 
 #ifndef PACKET_VNET_HDR_SZ
 #define PACKET_VNET_HDR_SZ 24 /* newer than the headers of some distributions */
@@ -238,20 +239,20 @@ set_rcvbuf(struct sl_psock *s, const void *value, socklen_t len)
 
 /* Caller: in a control call. */
 static int
-set_filter(struct sl_psock *s, struct psock_filter *f)
+set_filter(struct sl_psock *s, struct sl_bpf *f)
 {
-	struct psock_filter *old = sl_exchange_acq_rel(&s->filter, f); /* PS4 */
+	struct sl_bpf *old = sl_exchange_acq_rel(&s->filter, f); /* PS4 */
 
 	if (old != NULL)
 		psock_synchronize(s->net);
-	psock_filter_free(old);
+	sl_bpf_free(old);
 	return old == NULL && f == NULL ? -ENOENT : 0;
 }
 
 static int
 set_socket(struct sl_psock *s, int name, const void *value, socklen_t len)
 {
-	struct psock_filter *f;
+	struct sl_bpf *f;
 	int ret;
 
 	switch (name) {

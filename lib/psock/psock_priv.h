@@ -27,7 +27,7 @@
 #define TX_BURST 32
 
 struct psock_fanout;
-struct psock_filter;
+struct sl_bpf;
 
 /* A row of a port's table: a socket, or a fanout group's members that are hooked on the port. */
 struct psock_hook {
@@ -110,6 +110,7 @@ struct sl_psock {
 	struct sl_psock_net *net;   /* (c) */
 	int type;		    /* (c) */
 	uint32_t id;		    /* (c) for telemetry */
+	uint64_t bound;		    /* (a) what bind compares with, in one word; hook.c, PS6 */
 	TAILQ_ENTRY(sl_psock) link; /* (l) net->lock */
 
 	/* (l) net->control to write, net->lock as well for the first three; read by senders and
@@ -129,7 +130,7 @@ struct sl_psock {
 	struct psock_member *members;
 
 	int error;		     /* (a) pending, 0 or positive as SO_ERROR has it; PS3 */
-	struct psock_filter *filter; /* (a) PS4 */
+	struct sl_bpf *filter; /* (a) PS4 */
 	struct psock_fanout *group;  /* (l) net->lock */
 
 	struct sl_pktring_rx *rx; /* changed while unhooked only */
@@ -164,6 +165,9 @@ int psock_hook(struct sl_psock *s);
 /** Take the socket out of every table; wait until no worker can be in it any more. */
 void psock_unhook(struct sl_psock *s);
 void psock_set_error(struct sl_psock *s, int error);
+/** Tell bind of the protocol, port and group as they are now. Caller: in a control call that
+ * changed one of them, after all that belongs to the change is done. */
+void psock_bound_publish(struct sl_psock *s);
 
 /* What recvmsg tells of a queued packet, in its descriptor's address fields with the sender's. */
 struct psock_note {
@@ -202,10 +206,8 @@ void psock_fanout_leave(struct sl_psock *s);
 void psock_fanout_describe(const struct sl_psock *s, uint32_t *id, uint32_t *type);
 
 /* filter.c */
-int psock_filter_load(const void *value, socklen_t len, struct psock_filter **out);
-void psock_filter_free(struct psock_filter *f);
-/** Bytes of the packet to keep; 0 drops it. */
-uint32_t psock_filter_run(const struct psock_filter *f, struct rte_mbuf *m);
+/** Of what setsockopt was given; freed by sl_bpf_free. Linux' errors. */
+int psock_filter_load(const void *value, socklen_t len, struct sl_bpf **out);
 
 /* member.c */
 int psock_member_add(struct sl_psock *s, const void *value, socklen_t len);

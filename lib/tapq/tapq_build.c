@@ -43,7 +43,7 @@ struct build {
 	uint32_t small_span; /* from the shortest frame to the longest one that is built on a slice
 			      */
 	uint64_t bytes;
-	uint8_t plan[SL_TAPQ_BURST_MAX];
+	uint16_t plan[SL_TAPQ_BURST_MAX];  /* no bytes: a store of these might change anything */
 	uint16_t first[SL_TAPQ_BURST_MAX]; /* span */
 	struct sl_vring_chain chain[SL_TAPQ_BURST_MAX];
 	uint32_t size[SL_TAPQ_BURST_MAX];
@@ -58,16 +58,12 @@ stats_of(const struct build *b)
 	return &b->q->feeder[b->worker].stats;
 }
 
-static uint8_t
-plan(struct build *b, const struct sl_vring_chain *c)
+/* A chain that gets no slice. */
+static uint16_t
+plan_odd(const struct build *b, const struct sl_vring_chain *c)
 {
 	uint32_t len = c->readable_len - b->r->header;
 
-	/* Most. Without a whole header, len is huge. */
-	if (SL_LIKELY(len - RTE_ETHER_HDR_LEN <= b->small_span)) {
-		b->size[b->wanted++] = b->q->conf.headroom + len;
-		return PLAN_SMALL;
-	}
 	if (c->readable_len <= b->r->header)
 		return SL_TAPQ_NO_HEADER;
 	if (len < RTE_ETHER_HDR_LEN)
@@ -75,6 +71,28 @@ plan(struct build *b, const struct sl_vring_chain *c)
 	if (len > SL_TAPQ_FRAME_MAX)
 		return SL_TAPQ_TOO_LONG;
 	return PLAN_LARGE;
+}
+
+/* Say what n chains are to become. */
+static inline void
+plan(struct build *b, uint16_t n)
+{
+	uint32_t header = b->r->header, headroom = b->q->conf.headroom, most = b->small_span;
+	const struct sl_vring_chain *c = &b->chain[b->chains];
+	uint16_t *to = &b->plan[b->chains], wanted = b->wanted;
+
+	for (uint16_t i = 0; i < n; i++) {
+		uint32_t len = c[i].readable_len - header;
+
+		/* Most. Without a whole header, len is huge. */
+		if (SL_LIKELY(len - RTE_ETHER_HDR_LEN <= most)) {
+			b->size[wanted++] = headroom + len;
+			to[i] = PLAN_SMALL;
+		} else {
+			to[i] = plan_odd(b, &c[i]);
+		}
+	}
+	b->wanted = wanted;
 }
 
 static void
@@ -89,8 +107,8 @@ gather_plain(struct build *b, uint16_t n)
 		rte_prefetch0(span[i].addr + skip);
 		rte_prefetch0(span[i].addr + RTE_MIN(span[i].len, skip + SL_CACHE_LINE) - 1);
 		b->first[b->chains + i] = (uint16_t)(b->spans + i);
-		b->plan[b->chains + i] = plan(b, &c[i]);
 	}
+	plan(b, got);
 	b->chains += got;
 	b->spans += got;
 }
@@ -107,7 +125,7 @@ gather_any(struct build *b)
 	b->first[b->chains] = b->spans;
 	b->plan[b->chains] = SL_TAPQ_BAD_CHAIN;
 	if (v == SL_VRING_OK) {
-		b->plan[b->chains] = plan(b, c);
+		plan(b, 1);
 		b->spans += c->readable;
 		rte_prefetch0(span->addr);
 		rte_prefetch0(span[c->readable > 1].addr);
@@ -271,26 +289,28 @@ fill(struct build *b, uint16_t i, struct rte_mbuf **m)
 static uint16_t
 fill_plain(struct build *b, struct rte_mbuf **m)
 {
-	uint32_t header = b->r->header, headroom = b->q->conf.headroom;
+	uint32_t header = b->r->header, headroom = b->q->conf.headroom, i;
+	const uint32_t had = b->had;
+	const bool bare = b->r->bare;
 	uint64_t bytes = 0;
-	uint16_t i;
 
 	if (b->wanted != b->chains || b->spans != b->chains)
 		return 0;
-	for (i = 0; i < b->had; i++) {
+	for (i = 0; i < had; i++) {
 		const uint8_t *from = b->span[i].addr;
 		uint32_t len = b->size[i] - headroom;
+		struct rte_mbuf *packet = b->header[i];
 
-		if (!b->r->bare && tapq_header_speaks(from))
+		if (!bare && tapq_header_speaks(from))
 			break;
-		rte_memcpy(rte_pktmbuf_mtod(b->header[i], uint8_t *), from + header, len);
-		m[i] = b->header[i];
+		m[i] = packet;
 		bytes += len;
+		rte_memcpy(rte_pktmbuf_mtod(packet, uint8_t *), from + header, len);
 	}
-	b->used = i;
-	b->built = i;
+	b->used = (uint16_t)i;
+	b->built = (uint16_t)i;
 	b->bytes = bytes;
-	return i;
+	return (uint16_t)i;
 }
 
 /* From chain i on nothing could be filled: those chains stay where they were. */

@@ -106,8 +106,10 @@ uint16_t
 vring_packed_pop_plain(struct sl_vring *r, const struct sl_vmem *mem, struct sl_vring_chain *chain,
 	struct sl_vring_span *span, uint16_t n)
 {
+	struct vring_plain p;
 	uint16_t i;
 
+	vring_plain_begin(&p, r, mem);
 	for (i = 0; i < n; i++) {
 		const struct vring_packed_desc *at = &r->conf.packed[r->next_avail];
 		uint16_t flags = sl_load_acquire(&at->flags); /* VR1 */
@@ -116,10 +118,9 @@ vring_packed_pop_plain(struct sl_vring *r, const struct sl_vmem *mem, struct sl_
 		if (!is_available(flags, r->avail_wrap))
 			break;
 		fields_read(at, flags, &d);
-		if (d.next >= r->conf.size || !vring_plain(r, mem, &d, &chain[i], &span[i]))
+		if (d.next >= r->conf.size ||
+			!vring_plain_take(&p, &d, d.next, &chain[i], &span[i]))
 			break;
-		chain[i].id = d.next;
-		chain[i].slots = 1;
 		advance(r, &r->next_avail, &r->avail_wrap, 1);
 	}
 	return i;

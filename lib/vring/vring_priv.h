@@ -64,36 +64,71 @@ bool vring_packed_flush(struct sl_vring *r);
 void vring_packed_want_kicks(struct sl_vring *r, bool want);
 bool vring_packed_ready(struct sl_vring *r);
 
+/* What makes a descriptor plain, in a burst of them: limits of the ring, and the region that the
+ * last one lay in, where the next one lies, too, as a rule. */
+struct vring_plain {
+	const struct sl_vmem *mem;
+	struct sl_vmem_region region;
+	uint32_t chain_max;
+	uint16_t write; /* the flag that makes one writable; none if all are readable */
+};
+
+static inline void
+vring_plain_begin(struct vring_plain *p, const struct sl_vring *r, const struct sl_vmem *mem)
+{
+	p->mem = mem;
+	p->region = (struct sl_vmem_region){0}; /* in which nothing lies */
+	p->chain_max = r->conf.chain_max;
+	p->write = (r->conf.features & SL_VRING_F_READ_ALL) != 0 ? 0 : VRING_DESC_F_WRITE;
+}
+
+/* Make the region that an address lies in the one to look in; false if there is none. */
+static inline bool
+vring_plain_find(struct vring_plain *p, uint64_t addr)
+{
+	for (uint32_t i = 0; i < p->mem->count; i++) {
+		p->region = p->mem->region[i];
+		/* Huge when it lies before the region. */
+		if (addr - p->region.guest < p->region.size)
+			return true;
+	}
+	return false;
+}
+
 /**
  * Is this descriptor a whole chain in one piece of memory? Then describe it; else nothing is set.
  * Sees the fields' private copy.
  */
 static inline bool
-vring_plain(const struct sl_vring *r, const struct sl_vmem *mem, const struct vring_fields *d,
+vring_plain_take(struct vring_plain *p, const struct vring_fields *d, uint16_t id,
 	struct sl_vring_chain *chain, struct sl_vring_span *span)
 {
-	bool write = (d->flags & VRING_DESC_F_WRITE) != 0 &&
-		     (r->conf.features & SL_VRING_F_READ_ALL) == 0;
+	uint64_t offset;
 
-	if ((d->flags & (VRING_DESC_F_NEXT | VRING_DESC_F_INDIRECT)) != 0 || d->len == 0 ||
-		d->len > r->conf.chain_max)
+	if ((d->flags & (VRING_DESC_F_NEXT | VRING_DESC_F_INDIRECT)) != 0)
 		return false;
-	for (uint32_t i = 0; i < mem->count; i++) {
-		const struct sl_vmem_region *g = &mem->region[i];
-		uint64_t offset = d->addr - g->guest; /* huge when it lies before the region */
-
-		if (offset >= g->size)
-			continue;
-		if (d->len > g->size - offset)
-			return false;
-		*span = (struct sl_vring_span){g->host + offset, d->len};
-		chain->readable = !write;
-		chain->writable = write;
-		chain->readable_len = write ? 0 : d->len;
-		chain->writable_len = write ? d->len : 0;
-		return true;
+	if (d->len - 1 >= p->chain_max) /* without a byte, huge */
+		return false;
+	if (SL_UNLIKELY(d->addr - p->region.guest >= p->region.size) &&
+		!vring_plain_find(p, d->addr))
+		return false;
+	offset = d->addr - p->region.guest;
+	if (d->len > p->region.size - offset)
+		return false;
+	*span = (struct sl_vring_span){p->region.host + offset, d->len};
+	chain->id = id;
+	chain->slots = 1;
+	chain->readable = 1;
+	chain->writable = 0;
+	chain->readable_len = d->len;
+	chain->writable_len = 0;
+	if (SL_UNLIKELY((d->flags & p->write) != 0)) {
+		chain->readable = 0;
+		chain->writable = 1;
+		chain->readable_len = 0;
+		chain->writable_len = d->len;
 	}
-	return false;
+	return true;
 }
 
 /** Has an index that moved from old to now passed event? All modulo 2^16. */

@@ -108,24 +108,26 @@ vring_split_pop_plain(struct sl_vring *r, const struct sl_vmem *mem, struct sl_v
 	struct sl_vring_span *span, uint16_t n)
 {
 	uint16_t left = heads_left(r), mask = (uint16_t)(r->conf.size - 1), i;
+	const uint16_t next = r->next_avail;
+	const struct vring_desc *desc = r->conf.desc;
+	const uint16_t *heads = r->conf.avail->ring;
+	struct vring_plain p;
 
 	if (left > r->conf.size)
 		return 0;
 	n = RTE_MIN(n, left);
+	vring_plain_begin(&p, r, mem);
 	for (i = 0; i < n; i++) {
-		uint16_t at = (uint16_t)(r->next_avail + i);
-		uint16_t head = sl_load_relaxed(&r->conf.avail->ring[at & mask]);
+		uint16_t head = sl_load_relaxed(&heads[(next + i) & mask]);
 		struct vring_fields d;
 
-		if (head >= r->conf.size)
+		if (head > mask)
 			break;
-		fields_read(&r->conf.desc[head], &d);
-		if (!vring_plain(r, mem, &d, &chain[i], &span[i]))
+		fields_read(&desc[head], &d);
+		if (!vring_plain_take(&p, &d, head, &chain[i], &span[i]))
 			break;
-		chain[i].id = head;
-		chain[i].slots = 1;
 	}
-	r->next_avail += i;
+	r->next_avail = (uint16_t)(next + i);
 	return i;
 }
 

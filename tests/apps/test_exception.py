@@ -338,6 +338,10 @@ def check_lists(cases, bed, daemon):
         assert daemon.ctl('reload')['result'] == 'applied'
         routes = {r['prefix']: r for r in daemon.ctl('routes')}
         assert routes['198.51.100.0/24']['via'] == '198.18.0.1' and '10.3.0.0/16' not in routes, routes
+    with cases('explain says that the kernel has what no service claims'):
+        for dst, tap in (('198.18.0.2', 'ker0'), ('198.18.7.2', 'ker7')):
+            said = daemon.ctl('explain', 'udp', '198.18.0.1', '4000', dst, '99')
+            assert (said['verdict'], said.get('interface')) == ('kernel', tap), said
     with cases('an exception path changes with a restart only'):
         bed.conf(CONF.replace('ker0', 'ker1'))
         answer = daemon.ctl('reload', status=2)

@@ -180,6 +180,7 @@ def case_sums(cases, bed):
             sink = bed.sink('--recvmmsg', '--check', '--count', '100M', *options,
                             prefix=('taskset', '-c', '0'))
             overload(bed, sink, 20000)
+            assert ('lcores poll in turns' in sink.err) == ('--split' in name), sink.err
     with cases('every call counts exactly under overload, split'):
         sink = bed.sink('--check', '--count', '20000', '--split', '--repeat', '100')
         overload(bed, sink, 60000)

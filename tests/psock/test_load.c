@@ -13,6 +13,8 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <rte_pause.h>
+
 #include "psock_help.h"
 #include "sl_test_leak.h"
 
@@ -305,6 +307,59 @@ everything_at_once(void)
 	CHECK(TAILQ_EMPTY(&net->groups));
 }
 
+static struct binders {
+	struct sl_psock *s;
+	uint32_t turn, answered;
+	uint64_t wrong;
+} binders;
+
+#define BIND_TURNS 20000u
+
+static void
+bind_and_look(void)
+{
+	int ret = sock_bind(binders.s, IFINDEX, ETH_P_ARP, NONE);
+
+	if (ret != 0 || sl_load_acquire(&net->port[PORT].table)->hooks != 1)
+		sl_fetch_add_relaxed(&binders.wrong, UINT64_C(1));
+}
+
+/* A little later in each turn, so that all of the other's bind is met. */
+static void *
+late_binder(void *arg)
+{
+	(void)arg;
+	for (uint32_t turn = 1; turn <= BIND_TURNS; turn++) {
+		while (sl_load_acquire(&binders.turn) != turn)
+			sched_yield();
+		for (uint32_t i = 0; i < turn % 64; i++)
+			rte_pause();
+		bind_and_look();
+		sl_store_release(&binders.answered, turn);
+	}
+	return NULL;
+}
+
+/* Two binds of one socket to the same target: whichever finds nothing left to change returns when
+ * the socket is in the tables, not before. */
+static void
+binds_at_once(void)
+{
+	struct worker w;
+
+	start(&w, NULL, 0, late_binder);
+	for (uint32_t turn = 1; turn <= BIND_TURNS; turn++) {
+		binders.s = sock_open(SOCK_RAW, 0);
+		sl_store_release(&binders.turn, turn);
+		bind_and_look();
+		while (sl_load_acquire(&binders.answered) != turn)
+			sched_yield();
+		sl_psock_close(binders.s, NONE);
+	}
+	pthread_join(w.thread, NULL);
+	CHECK_EQ(binders.wrong, 0);
+}
+
 int
 main(void)
 {
@@ -316,6 +371,7 @@ main(void)
 	SL_TEST_RUN(two_senders_one_ring); /* lent */
 	SL_TEST_RUN(rings_remade_in_flight);
 	SL_TEST_RUN(everything_at_once);
+	SL_TEST_RUN(binds_at_once);
 	net_close();
 	return help_end();
 }

@@ -337,7 +337,13 @@ messages(bool kernel, const struct row *r, struct notes *n)
 	static struct sock_filter long_ones[] = {BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0),
 		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, 500, 0, 1), BPF_STMT(BPF_RET | BPF_K, 0xffff),
 		BPF_STMT(BPF_RET | BPF_K, 0)};
-	static const struct sock_fprog progs[] = {{1, keep_100}, {4, long_ones}};
+	/* Places that the packet computes: behind its first byte's low half, and below zero. */
+	static struct sock_filter computed[] = {BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 20),
+		BPF_STMT(BPF_LD | BPF_B | BPF_IND, 14), BPF_STMT(BPF_RET | BPF_A, 0)};
+	static struct sock_filter below[] = {BPF_STMT(BPF_LDX | BPF_IMM, (uint32_t)-1),
+		BPF_STMT(BPF_LD | BPF_H | BPF_IND, 0), BPF_STMT(BPF_RET | BPF_K, 0xffff)};
+	static const struct sock_fprog progs[] = {
+		{1, keep_100}, {4, long_ones}, {3, computed}, {3, below}};
 	uint32_t skip = r->type == SOCK_RAW ? 14 : 0;
 	struct sock k;
 
@@ -351,7 +357,7 @@ messages(bool kernel, const struct row *r, struct notes *n)
 	note_message(n, &k, 0, 20, skip);
 	note_message(n, &k, 0, 2000, skip);
 	note_message(n, &k, MSG_OOB, 2000, skip);
-	for (int i = 0; i < 2; i++) {
+	for (size_t i = 0; i < SL_COUNT_OF(progs); i++) {
 		note(n, "filter %d\n",
 			b_set(&k, SOL_SOCKET, SO_ATTACH_FILTER, &progs[i], sizeof(progs[i])));
 		inject(kernel, TO_ALL, 400);

@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <rte_log.h>
 #include <rte_mbuf.h>
@@ -331,6 +333,31 @@ sample_has_no_mistake(void)
 	mistakes_free(m);
 }
 
+/* A running daemon would wait for a pipe, and everybody for the daemon. */
+static void
+odd_files_are_refused(void)
+{
+	static const char said_odd[] =
+		"odd: is no regular file; write the configuration into one.\n";
+	char folder[] = "/tmp/sl-conf-XXXXXX", pipe_path[64];
+	const char *const paths[] = {pipe_path, folder, "/dev/zero", "/dev/null"};
+
+	REQUIRE(mkdtemp(folder) != NULL);
+	snprintf(pipe_path, sizeof(pipe_path), "%s/pipe", folder);
+	REQUIRE(mkfifo(pipe_path, 0600) == 0);
+	for (size_t i = 0; i < SL_COUNT_OF(paths); i++) {
+		struct mistakes *m = mistakes_create("odd");
+
+		REQUIRE(m != NULL);
+		conf_read_file(paths[i], &conf, m);
+		mistakes_join(m, said, sizeof(said));
+		check_said(paths[i], said_odd);
+		mistakes_free(m);
+	}
+	unlink(pipe_path);
+	rmdir(folder);
+}
+
 /* What a reload refuses. */
 static void
 changes_that_need_a_restart(void)
@@ -415,6 +442,7 @@ main(int argc, char **argv)
 	SL_TEST_RUN(balancers_are_compared);
 	SL_TEST_RUN(reflectors_are_compared);
 	SL_TEST_RUN(sample_has_no_mistake);
+	SL_TEST_RUN(odd_files_are_refused);
 	SL_TEST_RUN(changes_that_need_a_restart);
 	SL_TEST_RUN(sleeps_end_before_a_ring_is_full);
 	return test_end();

@@ -5,8 +5,10 @@
 /* Datagrams into a mirror, and what its file has of them. */
 #include <errno.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -381,6 +383,66 @@ files_rotate(void)
 	CHECK(access(name, F_OK) != 0);
 }
 
+/* Packets in the file of that number, 0 for none. */
+static uint32_t
+packets_of(int i)
+{
+	struct packet p[100];
+	char name[80];
+
+	snprintf(name, sizeof(name), i > 0 ? "%s.%d" : "%s", path, i);
+	if (access(name, F_OK) != 0)
+		return 0;
+	read_file(name);
+	return packets(p, 100);
+}
+
+/* No file may grow meanwhile, as on a full disk. */
+static void
+put_to_full_disk(struct mirror *m, uint32_t n)
+{
+	uint64_t counts[MIRROR_OUTCOMES];
+	struct rlimit before, none;
+
+	REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
+	none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
+	signal(SIGXFSZ, SIG_IGN);
+	REQUIRE(setrlimit(RLIMIT_FSIZE, &none) == 0);
+	put_many(m, n);
+	while (mirror_counts(m, counts) > 0)
+		usleep(100);
+	REQUIRE(setrlimit(RLIMIT_FSIZE, &before) == 0);
+	signal(SIGXFSZ, SIG_DFL);
+}
+
+/* 63 to a file; the 64th begins the next one, if it can. */
+static void
+a_full_disk_costs_no_file(void)
+{
+	struct mirror *m = open_file(MIRROR_FILE_MIN, 3);
+	uint64_t counts[MIRROR_OUTCOMES];
+	char name[80];
+
+	put_many(m, 4 * 63);
+	while (mirror_counts(m, counts) > 0)
+		usleep(100);
+	put_to_full_disk(m, 100);
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(packets_of(i), 63);
+	put_many(m, 10);
+	close_mirror(m, 4 * 63 + 110, counts);
+	CHECK_EQ(counts[MIRROR_FAILED], 100);
+	CHECK_EQ(counts[MIRROR_WRITTEN], 4 * 63 + 10);
+	CHECK_EQ(packets_of(0), 10);
+	CHECK_EQ(packets_of(1), 63);
+	for (int i = 0; i < 3; i++) {
+		snprintf(name, sizeof(name), i > 0 ? "%s.%d" : "%s", path, i);
+		unlink(name);
+	}
+	snprintf(name, sizeof(name), "%s.next", path);
+	CHECK(access(name, F_OK) != 0);
+}
+
 static bool
 is_there(const char *suffix)
 {
@@ -538,6 +600,7 @@ main(int argc, char **argv)
 	SL_TEST_RUN(a_file_has_what_was_put);
 	SL_TEST_RUN(a_file_stays_below_its_size);
 	SL_TEST_RUN(files_rotate);
+	SL_TEST_RUN(a_full_disk_costs_no_file);
 	SL_TEST_RUN(one_that_is_not_begun_touches_no_file);
 	SL_TEST_RUN(one_that_is_begun_late_loses_nothing);
 	SL_TEST_RUN(what_took_the_name_meanwhile_stays);

@@ -205,19 +205,39 @@ text_fits_the_window(void)
 	unsigned int all = lines(whole, 80);
 
 	CHECK(strstr(whole, "up 1:01:01") != NULL);
-	CHECK(strstr(whole, "udp_no_socket") != NULL && strstr(whole, "more lines") == NULL);
+	CHECK(strstr(whole, "udp_no_socket") != NULL && strstr(whole, " more line") == NULL);
 	for (unsigned int height = 1; height <= all + 2; height++) {
 		text = top_text(r, 80, height);
 		CHECK(lines(text, 80) <= height);
-		CHECK((strstr(text, "more lines") != NULL) == (height < all + 1));
+		CHECK((strstr(text, " more line") != NULL) == (height < all + 1));
 		free(text);
 	}
 	for (unsigned int width = 1; width <= 90; width++) {
 		text = top_text(r, width, 0);
 		lines(text, width);
 		free(text);
+		/* What says that lines are left out is one. */
+		text = top_text(r, width, 4);
+		CHECK_EQ(lines(text, width), 4);
+		free(text);
 	}
 	free(whole);
+	json_decref(r);
+}
+
+/* The line on top has all of it in 80 columns, also with numbers as long as they get. */
+static void
+head_fits_a_terminal(void)
+{
+	static const char head[] = "sluiced up 1000:00:00, idle = interrupt; pps: 999.9k in, "
+				   "999.9k out, 999.9k lost\n";
+	json_t *r = json_pack("{s:i, s:s, s:[{s:f, s:f}], s:[{s:f}]}", "uptime_s", 3600000, "idle",
+		"interrupt", "ports", "rx_pps", 999900.0, "tx_pps", 999900.0, "drops", "pps",
+		999900.0);
+	char *text = top_text(r, 80, 0);
+
+	CHECK_EQ(strncmp(text, head, strlen(head)), 0);
+	free(text);
 	json_decref(r);
 }
 
@@ -230,5 +250,6 @@ main(void)
 	SL_TEST_RUN(drops_are_sorted);
 	SL_TEST_RUN(numbers_are_short);
 	SL_TEST_RUN(text_fits_the_window);
+	SL_TEST_RUN(head_fits_a_terminal);
 	return test_end();
 }

@@ -13,6 +13,8 @@
 
 #define POOL_SIZE 63
 #define BURST 8
+#define PRIV 64
+#define ROOM 2048
 
 static struct rte_mempool *pool, *other;
 static unsigned int external_freed;
@@ -42,6 +44,12 @@ check_pools(void)
 		CHECK_EQ(m[i]->nb_segs, 1);
 		CHECK(m[i]->next == NULL);
 		CHECK(RTE_MBUF_DIRECT(m[i]));
+		CHECK(m[i]->buf_addr == (char *)m[i] + sizeof(*m[i]) + PRIV);
+		CHECK_EQ(m[i]->priv_size, PRIV);
+		CHECK_EQ(m[i]->buf_len, ROOM);
+		CHECK_EQ(m[i]->ol_flags, 0);
+		CHECK_EQ(rte_mbuf_iova_get(m[i]),
+			rte_mempool_virt2iova(m[i]) + sizeof(*m[i]) + PRIV);
 	}
 	rte_pktmbuf_free_bulk(m, POOL_SIZE);
 }
@@ -103,21 +111,31 @@ attached(void)
 static void
 on_external_free(void *addr, void *arg)
 {
-	(void)addr;
-	(void)arg;
+	CHECK(addr != NULL && arg != NULL);
 	external_freed++;
+}
+
+/* A packet over a buffer whose count has that many holders. */
+static struct rte_mbuf *
+external_of(struct rte_mempool *from, struct rte_mbuf_ext_shared_info *info, uint16_t holders)
+{
+	static uint8_t area[2048];
+	struct rte_mbuf *m = take(from);
+
+	info->free_cb = on_external_free;
+	info->fcb_opaque = info;
+	rte_mbuf_ext_refcnt_set(info, holders);
+	rte_pktmbuf_attach_extbuf(m, area, RTE_BAD_IOVA, sizeof(area), info);
+	m->data_len = 60;
+	return m;
 }
 
 static struct rte_mbuf *
 external(void)
 {
-	static uint8_t area[2048];
-	static struct rte_mbuf_ext_shared_info info = {.free_cb = on_external_free};
-	struct rte_mbuf *m = take(pool);
+	static struct rte_mbuf_ext_shared_info info;
 
-	rte_mbuf_ext_refcnt_set(&info, 1);
-	rte_pktmbuf_attach_extbuf(m, area, RTE_BAD_IOVA, sizeof(area), &info);
-	return m;
+	return external_of(pool, &info, 1);
 }
 
 static void
@@ -128,6 +146,108 @@ odd_ones_in_a_burst(void)
 	burst_with(attached);
 	burst_with(external);
 	CHECK_EQ(external_freed, BURST);
+}
+
+/* Bursts over pages: `pages` of them take turns of `run` packets each, and `others` more holders
+ * have a reference to each page. */
+static void
+over_pages(uint16_t pages, uint16_t run, uint16_t others)
+{
+	struct rte_mbuf_ext_shared_info info[BURST];
+	uint16_t holders[BURST] = {0};
+	void *bufs[BURST];
+
+	external_freed = 0;
+	for (uint16_t i = 0; i < BURST; i++) {
+		uint16_t page = i / run % pages;
+
+		holders[page]++;
+		bufs[i] = external_of(pool, &info[page], (uint16_t)(holders[page] + others));
+	}
+	sl_udpq_free_mbufs(bufs, BURST);
+	CHECK_EQ(external_freed, others == 0 ? pages : 0);
+	for (uint16_t page = 0; page < pages; page++)
+		CHECK_EQ(rte_mbuf_ext_refcnt_read(&info[page]), others);
+	check_pools();
+}
+
+static void
+bursts_over_pages(void)
+{
+	for (uint16_t others = 0; others < 3; others++) {
+		over_pages(1, BURST, others);
+		over_pages(BURST, 1, others);
+		over_pages(2, 1, others);
+		over_pages(2, 3, others);
+		over_pages(3, 2, others);
+	}
+}
+
+/* One of the other pool, and one with its own buffer, among packets over a page. */
+static void
+odd_ones_over_a_page(void)
+{
+	for (uint16_t at = 0; at < BURST; at++) {
+		struct rte_mbuf_ext_shared_info info;
+		void *bufs[BURST];
+
+		external_freed = 0;
+		for (uint16_t i = 0; i < BURST; i++)
+			bufs[i] = i == at ? take(pool) : external_of(pool, &info, BURST - 1);
+		sl_udpq_free_mbufs(bufs, BURST);
+		CHECK_EQ(external_freed, 1);
+		check_pools();
+		for (uint16_t i = 0; i < BURST; i++)
+			bufs[i] = external_of(i == at ? other : pool, &info, BURST);
+		sl_udpq_free_mbufs(bufs, BURST);
+		CHECK_EQ(external_freed, 2);
+		check_pools();
+	}
+}
+
+/* A copy of a packet over a page has a reference of its own to it. */
+static void
+clones_over_a_page(void)
+{
+	struct rte_mbuf_ext_shared_info info;
+	struct rte_mbuf *m = external_of(pool, &info, 1);
+	void *bufs[2] = {m, rte_pktmbuf_clone(m, pool)};
+
+	external_freed = 0;
+	REQUIRE(bufs[1] != NULL);
+	CHECK_EQ(rte_mbuf_ext_refcnt_read(&info), 2);
+	sl_udpq_free_mbufs(bufs, 2);
+	CHECK_EQ(external_freed, 1);
+	check_pools();
+}
+
+/* Packets of such a pool keep their external buffers for good. */
+static void
+pinned_buffers_stay(void)
+{
+	static uint8_t area[BURST * (ROOM + RTE_PKTMBUF_HEADROOM)];
+	struct rte_pktmbuf_extmem ext = {.buf_ptr = area,
+		.buf_iova = RTE_BAD_IOVA,
+		.buf_len = sizeof(area),
+		.elt_size = ROOM};
+	struct rte_mempool *pinned =
+		rte_pktmbuf_pool_create_extbuf("pinned", BURST, 0, 0, ROOM, SOCKET_ID_ANY, &ext, 1);
+	void *bufs[BURST];
+
+	REQUIRE(pinned != NULL);
+	for (int turn = 0; turn < 2; turn++) {
+		for (uint16_t i = 0; i < BURST; i++) {
+			struct rte_mbuf *m = take(pinned);
+
+			CHECK(RTE_MBUF_HAS_PINNED_EXTBUF(m));
+			CHECK((uint8_t *)m->buf_addr >= area &&
+				(uint8_t *)m->buf_addr < area + sizeof(area));
+			bufs[i] = m;
+		}
+		sl_udpq_free_mbufs(bufs, BURST);
+		CHECK_EQ(rte_mempool_avail_count(pinned), BURST);
+	}
+	rte_mempool_free(pinned);
 }
 
 /* Who else holds the packet still has it. */
@@ -149,11 +269,15 @@ int
 main(void)
 {
 	REQUIRE(test_eal_start("udpq-mbuf", "-l 0") >= 0);
-	pool = rte_pktmbuf_pool_create("pool", POOL_SIZE, 0, 0, 2048, SOCKET_ID_ANY);
-	other = rte_pktmbuf_pool_create("other", POOL_SIZE, 0, 0, 2048, SOCKET_ID_ANY);
+	pool = rte_pktmbuf_pool_create("pool", POOL_SIZE, 0, PRIV, ROOM, SOCKET_ID_ANY);
+	other = rte_pktmbuf_pool_create("other", POOL_SIZE, 0, PRIV, ROOM, SOCKET_ID_ANY);
 	REQUIRE(pool != NULL && other != NULL);
 	SL_TEST_RUN(plain_bursts);
 	SL_TEST_RUN(odd_ones_in_a_burst);
+	SL_TEST_RUN(bursts_over_pages);
+	SL_TEST_RUN(odd_ones_over_a_page);
+	SL_TEST_RUN(clones_over_a_page);
+	SL_TEST_RUN(pinned_buffers_stay);
 	SL_TEST_RUN(shared_packet_stays);
 	rte_mempool_free(pool);
 	rte_mempool_free(other);

@@ -63,23 +63,17 @@ rx_ring(struct tapvu_rxq *q, struct tapvu_ring *r, uint32_t worker, struct rte_m
 	return got;
 }
 
-/* Every pair that feeds this queue once, each time beginning with another one. */
+/* Every virtqueue that feeds this queue once, each time beginning with another one. */
 static uint16_t
 rx_all(struct tapvu_rxq *q, uint32_t worker, struct rte_mbuf **m, uint16_t n)
 {
-	const struct tapvu_args *args = &q->port->args;
-	uint32_t pairs = (args->queues - q->id + args->taps - 1) / args->taps;
-	uint32_t all = pairs * TAPVU_FRONTENDS_MAX, first = sl_load_relaxed(&q->next);
+	uint32_t at = sl_load_relaxed(&q->next), next = at + 1;
 	uint16_t got = 0;
 
-	if (pairs > 1)
-		sl_store_relaxed(&q->next, (first + 1) % all);
-	for (uint32_t i = 0; i < all && got < n; i++) {
-		uint32_t at = (first + i) % all;
-		uint32_t pair = q->id + at % pairs * args->taps;
-
-		got += rx_ring(q, ring_of(q->port, at / pairs, 2 * pair + 1), worker, m + got,
-			(uint16_t)(n - got));
+	sl_store_relaxed(&q->next, next < q->rings ? next : 0);
+	for (uint32_t i = 0; i < q->rings && got < n; i++) {
+		got += rx_ring(q, q->ring[at], worker, m + got, (uint16_t)(n - got));
+		at = at + 1 < q->rings ? at + 1 : 0;
 	}
 	return got;
 }

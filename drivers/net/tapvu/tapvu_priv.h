@@ -76,8 +76,10 @@ struct tapvu_rxq {
 	struct sl_tapq *tapq;
 	struct rte_mempool *headers; /* NULL: the application's pool, which has private data */
 	bool complete;		     /* the application does not know partial checksums */
-	uint32_t next;		     /* (a) pair to begin with; relaxed, any value will do */
+	uint32_t next;		     /* (a) ring to begin with; relaxed, below rings */
+	uint32_t rings;		     /* (c) */
 	rte_spinlock_t stranger;     /* threads without an lcore id, one at a time */
+	struct tapvu_ring *ring[];   /* (c) those that feed it, of every frontend */
 };
 
 /* What an application sleeps on, a receive queue. */

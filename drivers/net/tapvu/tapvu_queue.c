@@ -145,6 +145,31 @@ rxq_fill(struct tapvu_rxq *q, uint16_t desc, int socket, struct rte_mempool *poo
 	return sl_tapq_create(&conf, &q->tapq);
 }
 
+/* Pairs that feed a receive queue. */
+static uint32_t
+pairs_of(const struct tapvu_args *args, uint16_t id)
+{
+	return (args->queues - id + args->taps - 1) / args->taps;
+}
+
+static struct tapvu_rxq *
+rxq_alloc(struct tapvu_port *port, uint16_t id, int socket)
+{
+	uint32_t rings = pairs_of(&port->args, id) * TAPVU_FRONTENDS_MAX;
+	struct tapvu_rxq *q = rte_zmalloc_socket(
+		"tapvu rxq", sizeof(*q) + rings * sizeof(q->ring[0]), SL_CACHE_LINE, socket);
+
+	if (q == NULL)
+		return NULL;
+	q->port = port;
+	q->id = id;
+	for (uint32_t f = 0; f < TAPVU_FRONTENDS_MAX; f++)
+		for (uint32_t pair = id; pair < port->args.queues; pair += port->args.taps)
+			q->ring[q->rings++] = &port->frontend[f].ring[2 * pair + 1];
+	SL_ASSERT(q->rings == rings);
+	return q;
+}
+
 int
 tapvu_rx_setup(struct rte_eth_dev *dev, uint16_t id, uint16_t desc, unsigned int socket,
 	const struct rte_eth_rxconf *conf, struct rte_mempool *pool)
@@ -155,11 +180,9 @@ tapvu_rx_setup(struct rte_eth_dev *dev, uint16_t id, uint16_t desc, unsigned int
 	int ret;
 
 	retired_sweep();
-	q = rte_zmalloc_socket("tapvu rxq", sizeof(*q), SL_CACHE_LINE, (int)socket);
+	q = rxq_alloc(dev->data->dev_private, id, (int)socket);
 	if (q == NULL)
 		return -ENOMEM;
-	q->port = dev->data->dev_private;
-	q->id = id;
 	q->complete = (wanted & sums) != sums;
 	rte_spinlock_init(&q->stranger);
 	ret = rxq_fill(q, desc, (int)socket, pool);

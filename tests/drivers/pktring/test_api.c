@@ -25,6 +25,7 @@
 #include "sl_pktring_wire.h"
 #include "sl_shared.h"
 #include "sl_test.h"
+#include "sl_test_eal.h"
 #include "sl_test_leak.h"
 
 #define PORT 0
@@ -660,7 +661,7 @@ main(int argc, char **argv)
 	snprintf(vdev, sizeof(vdev), "--vdev=net_pktring0,path=%s", path);
 	snprintf(second, sizeof(second), "--vdev=net_pktring1,path=%s,queues=2", second_path);
 	snprintf(prefix, sizeof(prefix), "--file-prefix=pktring_api_%d", getpid());
-	REQUIRE(rte_eal_init((int)SL_COUNT_OF(eal), (char **)(uintptr_t)eal) >= 0);
+	REQUIRE(test_eal_init((int)SL_COUNT_OF(eal), (char **)(uintptr_t)eal) >= 0);
 	pool = rte_pktmbuf_pool_create(
 		"pool", POOL, 64, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
 	REQUIRE(pool != NULL);

@@ -18,6 +18,7 @@
 #include <rte_mbuf.h>
 
 #include "hostile_peer.h"
+#include "sl_test_eal.h"
 
 #define BURST 32u
 #define GOOD 40u /* packets of the good frontend after each misdeed */
@@ -726,7 +727,7 @@ main(int argc, char **argv)
 	args[9] = argv[1];
 	snprintf(prefix, sizeof(prefix), "sl_tapvuh_%d", (int)getpid());
 	snprintf(path, sizeof(path), "/tmp/sl_tapvuh_%d.sock", (int)getpid());
-	REQUIRE(rte_eal_init(SL_COUNT_OF(args), args) >= 0);
+	REQUIRE(test_eal_init(SL_COUNT_OF(args), args) >= 0);
 	pool = rte_pktmbuf_pool_create("packets", 8191, 64, 0, RTE_MBUF_DEFAULT_BUF_SIZE, 0);
 	REQUIRE(pool != NULL);
 	ports_create();

@@ -21,6 +21,7 @@
 #include "sl_base.h"
 #include "sl_shared.h"
 #include "sl_test.h"
+#include "sl_test_eal.h"
 
 #define BURST 32u
 #define NUMBER_AT 14u
@@ -463,7 +464,7 @@ main(int argc, char **argv)
 	longest = strstr(argv[3], "mrg_rxbuf=0") != NULL ? 1514 : 9000;
 	snprintf(prefix, sizeof(prefix), "sl_tapvu_%d", (int)getpid());
 	snprintf(socket, sizeof(socket), "/tmp/sl_tapvu_%d.sock", (int)getpid());
-	REQUIRE(rte_eal_init(SL_COUNT_OF(args), args) >= 0);
+	REQUIRE(test_eal_init(SL_COUNT_OF(args), args) >= 0);
 	REQUIRE(rte_lcore_count() == 3);
 	pool = rte_pktmbuf_pool_create("packets", 16383, 64, 0, RTE_MBUF_DEFAULT_BUF_SIZE, 0);
 	REQUIRE(pool != NULL);

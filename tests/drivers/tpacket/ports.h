@@ -26,6 +26,7 @@
 
 #include "sl_base.h"
 #include "sl_test.h"
+#include "sl_test_eal.h"
 #include "sl_test_leak.h"
 
 #define BURST 32
@@ -170,7 +171,7 @@ start_dpdk(int argc, char **argv)
 		fprintf(stderr, "%s\n", dlerror());
 		exit(1);
 	}
-	REQUIRE(rte_eal_init(SL_COUNT_OF(words), eal) >= 0);
+	REQUIRE(test_eal_init(SL_COUNT_OF(words), eal) >= 0);
 	pool = rte_pktmbuf_pool_create("pool", 4095, 0, 0, 2176, 0);
 	REQUIRE(pool != NULL);
 }
