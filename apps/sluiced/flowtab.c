@@ -62,12 +62,34 @@ check_conf(struct flowtab_conf *c)
 	return 0;
 }
 
+/* All of it, but for IPv4 only what can differ from key to key: a third of the words. */
+static inline uint32_t
+hash(const struct flow_key *key, uint32_t seed)
+{
+	const uint32_t mapped = RTE_BE32(0xffff); /* ::ffff:a.b.c.d */
+	uint32_t w[sizeof(*key) / sizeof(uint32_t)];
+
+	memcpy(w, key, sizeof(w));
+	if ((w[0] | w[1] | (w[2] ^ mapped) | w[4] | w[5] | (w[6] ^ mapped) | w[10] | w[11]) != 0)
+		return rte_jhash_32b(w, SL_COUNT_OF(w), seed);
+	return rte_jhash_32b((const uint32_t[]){w[3], w[7], w[8], w[9]}, 4, seed);
+}
+
+/* For rte_hash. */
+static uint32_t
+hash_key(const void *key, uint32_t len, uint32_t seed)
+{
+	SL_DEBUG_ASSERT(len == sizeof(struct flow_key));
+	(void)len;
+	return hash(key, seed);
+}
+
 int
 flowtab_create(const struct flowtab_conf *conf, struct flowtab **out)
 {
 	static uint32_t serial; /* (a) DPDK wants names that are unique in the process */
 	struct rte_hash_parameters params = {.key_len = sizeof(struct flow_key),
-		.hash_func = rte_jhash,
+		.hash_func = hash_key,
 		.hash_func_init_val = conf->seed};
 	struct flowtab_conf c = *conf;
 	char name[RTE_HASH_NAMESIZE];
@@ -205,13 +227,6 @@ flowtab_turn(struct flowtab *t, uint64_t now_ms)
 	return move_hand(t, passed_ms);
 }
 
-/* What rte_hash gets from rte_jhash, without a call through a pointer. */
-static hash_sig_t
-hash(const struct flowtab *t, const struct flow_key *key)
-{
-	return rte_jhash_32b((const uint32_t *)key, sizeof(*key) / sizeof(uint32_t), t->seed);
-}
-
 /* All octets of two keys at once: no branch until the end. */
 static inline bool
 same_key(const struct flow_key *a, const struct flow_key *b)
@@ -244,7 +259,7 @@ find_runs(const struct flowtab *t, const struct flow_key *const *keys, uint16_t 
 	for (uint16_t i = 0; i < n; i++) {
 		if (keys[i] != last && (last == NULL || !same_key(keys[i], last))) {
 			r->key[r->n] = keys[i];
-			r->hash[r->n++] = hash(t, keys[i]);
+			r->hash[r->n++] = hash(keys[i], t->seed);
 		}
 		last = keys[i];
 		r->end[r->n - 1] = (uint16_t)(i + 1);
