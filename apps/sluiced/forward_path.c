@@ -243,56 +243,40 @@ way_to(const struct forward_pkt *p, uint16_t backend)
 	return &ways->way[backend];
 }
 
-static void
-send_general_to(
-	struct burst *b, struct sl_inet_claimed *c, const struct sl_inet_way *way, uint16_t backend)
+/* Where packets go: looked at anew when the back end is another one. */
+struct aim {
+	uint16_t backend;
+	bool plain; /* the plain way of sending leads there */
+	struct forward_plain_end end;
+	const struct sl_inet_way *way;
+};
+
+/* Take aim at a back end, or MAGLEV_NONE, with room for n frames. */
+static inline void
+aim_at(struct burst *b, struct aim *a, uint16_t backend, uint16_t n)
+{
+	a->backend = backend;
+	a->plain = false;
+	if (SL_UNLIKELY(backend == MAGLEV_NONE))
+		return;
+	a->way = way_to(&b->p, backend);
+	a->end = forward_plain_end(&b->p.view->end[backend]);
+	a->plain = a->way != NULL && forward_plain_way(a->way);
+	if (SL_LIKELY(a->plain))
+		(void)frames_room(b, a->way, n);
+}
+
+/* One that is not plain, or goes nowhere. */
+static __attribute__((noinline)) void
+send_odd(struct burst *b, const struct aim *a, struct sl_inet_claimed *c)
 {
 	b->p.c = c;
-	send_general(b, way, NULL, &b->p.view->end[backend], SERVICE_FORWARDED);
-}
-
-/* As many of n plain ones as there are at the front; they are frames then. */
-static inline uint16_t
-send_plain_to(struct burst *b, struct sl_inet_claimed *const *c, uint16_t n,
-	const struct sl_inet_way *way, uint16_t backend)
-{
-	struct forward_plain_end end = forward_plain_end(&b->p.view->end[backend]);
-	struct rte_mbuf **m = frames_room(b, way, n);
-	uint16_t i;
-
-	for (i = 0; i < n && SL_LIKELY(forward_plain_may(c[i], way)); i++) {
-		forward_plain(c[i], way, end, true);
-		m[i] = c[i]->m;
-	}
-	b->out.n = (uint16_t)(b->out.n + i);
-	b->forwarded += i;
-	return i;
-}
-
-/* n packets, one behind the other. */
-static inline void
-send_to(struct burst *b, struct sl_inet_claimed *const *c, uint16_t n, uint16_t backend)
-{
-	const struct sl_inet_way *way = way_to(&b->p, backend);
-	bool plain = way != NULL && forward_plain_way(way);
-
-	sl_counter_add(&b->p.fw->picked[backend], n);
-	for (uint16_t i = 0; i < n; i++) {
-		if (SL_LIKELY(plain))
-			i = (uint16_t)(i +
-				       send_plain_to(b, c + i, (uint16_t)(n - i), way, backend));
-		if (SL_UNLIKELY(i < n))
-			send_general_to(b, c[i], way, backend);
-	}
-}
-
-static void
-send_to_nobody(struct burst *b, struct sl_inet_claimed *const *c, uint16_t n)
-{
-	for (uint16_t i = 0; i < n; i++) {
-		b->p.c = c[i];
+	if (a->backend == MAGLEV_NONE) {
 		refuse(&b->p, SL_CLAIM_ERROR_NOBODY, 0, SERVICE_FORWARD_NO_BACKEND);
+		return;
 	}
+	sl_counter_add(&b->p.fw->picked[a->backend], 1);
+	send_general(b, a->way, NULL, &b->p.view->end[a->backend], SERVICE_FORWARDED);
 }
 
 /* A first fragment's word says where the others go. */
@@ -305,26 +289,36 @@ note_follow(const struct burst *b, const struct sl_inet_claimed *c, uint16_t bac
 					    : FOLLOW(backend, b->p.view->generation[backend]);
 }
 
-/* Decide about the batch, and send it: runs for one back end together. */
+static inline void
+send_aimed(struct burst *b, const struct aim *a, struct sl_inet_claimed *c)
+{
+	if (SL_UNLIKELY(!a->plain || !forward_plain_may(c, a->way))) {
+		note_follow(b, c, a->backend);
+		send_odd(b, a, c);
+		return;
+	}
+	forward_plain(c, a->way, a->end, true);
+	b->out.m[b->out.n++] = c->m;
+	b->forwarded++;
+	sl_counter_add(&b->p.fw->picked[a->backend], 1);
+}
+
+/* Decide about the batch, and send it. */
 static void
 decide(struct burst *b)
 {
 	struct balancer_pick picks[SL_INET_BURST];
-	struct sl_inet_claimed *const *c = b->batch.c;
-	uint16_t n = b->batch.n, i, k;
+	uint16_t n = b->batch.n;
+	struct aim a;
 
 	if (n == 0)
 		return;
 	balancer_pick_burst(b->p.fw->balancer, b->p.view->balancer, b->batch.of, n, picks);
-	for (i = 0; i < n; i = k) {
-		uint16_t backend = picks[i].backend;
-
-		for (k = i; k < n && picks[k].backend == backend; k++)
-			note_follow(b, c[k], backend);
-		if (SL_UNLIKELY(backend == MAGLEV_NONE))
-			send_to_nobody(b, c + i, (uint16_t)(k - i));
-		else
-			send_to(b, c + i, (uint16_t)(k - i), backend);
+	aim_at(b, &a, picks[0].backend, n);
+	for (uint16_t i = 0; i < n; i++) {
+		if (picks[i].backend != a.backend)
+			aim_at(b, &a, picks[i].backend, (uint16_t)(n - i));
+		send_aimed(b, &a, b->batch.c[i]);
 	}
 	b->batch.n = 0;
 }
@@ -363,16 +357,15 @@ static bool
 follow(struct burst *b, struct sl_inet_claimed *c)
 {
 	uint64_t word = *c->follow;
-	uint16_t backend = (uint16_t)word;
+	uint16_t backend = word == FOLLOW_NOBODY ? MAGLEV_NONE : (uint16_t)word;
+	struct aim a;
 
-	if (word == FOLLOW_NOBODY) {
-		send_to_nobody(b, &c, 1);
-		return true;
-	}
-	if ((word & FOLLOW_SET) == 0 || backend >= FORWARD_BACKENDS ||
-		b->p.view->generation[backend] != (uint32_t)(word >> 16))
+	if (backend != MAGLEV_NONE &&
+		((word & FOLLOW_SET) == 0 || backend >= FORWARD_BACKENDS ||
+			b->p.view->generation[backend] != (uint32_t)(word >> 16)))
 		return false;
-	send_to(b, &c, 1, backend);
+	aim_at(b, &a, backend, 1);
+	send_odd(b, &a, c);
 	return true;
 }
 
