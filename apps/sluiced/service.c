@@ -25,6 +25,7 @@
 #include "daemon.h"
 #include "forward.h"
 #include "sl_errno.h"
+#include "sl_udpq_mbuf.h"
 #include "trace.h"
 
 #define HEADROOM 128 /* as sl_inet_udp_output needs */
@@ -219,11 +220,11 @@ reflect_turn(struct service *s, uint64_t now_ms)
 static void
 free_all(const struct sl_dgram *g, uint16_t n)
 {
-	struct rte_mbuf *bufs[SL_UDPQ_BURST_MAX];
+	void *bufs[SL_UDPQ_BURST_MAX];
 
 	for (uint16_t i = 0; i < n; i++)
 		bufs[i] = g[i].buf;
-	rte_pktmbuf_free_bulk(bufs, n);
+	sl_udpq_free_mbufs(bufs, n);
 }
 
 /* Do with datagrams what the service does. */

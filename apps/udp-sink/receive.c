@@ -12,6 +12,7 @@
 #include <rte_pause.h>
 
 #include "sink.h"
+#include "sl_udpq_mbuf.h"
 
 /* The TSC is read once in so many datagrams while there is always one waiting, so that its cost is
  * not measured along. */
@@ -218,22 +219,23 @@ static int
 do_burst(struct sink *s, unsigned int n)
 {
 	struct sl_dgram d[SL_UDPQ_BURST_MAX];
-	struct rte_mbuf *bufs[SL_UDPQ_BURST_MAX];
+	void *bufs[SL_UDPQ_BURST_MAX];
 	int got;
 
 	n = RTE_MIN(n, RTE_MIN(s->opt->batch, (unsigned int)SL_UDPQ_BURST_MAX));
 	got = sl_udp_recv_burst(s->sock, d, (uint16_t)n);
 	for (int i = 0; i < got; i++) {
+		const struct rte_mbuf *m = d[i].buf;
+
 		bufs[i] = d[i].buf;
-		if (rte_pktmbuf_data_len(bufs[i]) >= d[i].len)
-			use_payload(s, rte_pktmbuf_mtod(bufs[i], const uint8_t *), d[i].len);
+		if (rte_pktmbuf_data_len(m) >= d[i].len)
+			use_payload(s, rte_pktmbuf_mtod(m, const uint8_t *), d[i].len);
 		else
-			use_payload(s,
-				rte_pktmbuf_read(bufs[i], 0, RTE_MIN(d[i].len, SINK_BUF), s->bufs),
+			use_payload(s, rte_pktmbuf_read(m, 0, RTE_MIN(d[i].len, SINK_BUF), s->bufs),
 				RTE_MIN(d[i].len, SINK_BUF));
 	}
 	if (got > 0)
-		rte_pktmbuf_free_bulk(bufs, (unsigned int)got);
+		sl_udpq_free_mbufs(bufs, (uint16_t)got);
 	return got;
 }
 
