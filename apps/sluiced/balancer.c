@@ -328,9 +328,28 @@ decide(struct balancer *b, const struct balancer_view *v, const struct flow_key 
 	uint32_t ids[FLOWTAB_BURST];
 
 	flowtab_lookup_burst(b->flows, keys, n, ids);
-	for (uint16_t i = 0; i < n; i++)
-		picks[i] = ids[i] == FLOWTAB_NONE ? decide_new(b, v, keys[i])
-						  : decide_known(b, v, keys[i], ids[i]);
+	for (uint16_t i = 0; i < n; i++) {
+		if (ids[i] == FLOWTAB_NONE)
+			picks[i] = decide_new(b, v, keys[i]);
+		else if (i > 0 && ids[i] == ids[i - 1] && picks[i - 1].reason == BALANCER_KNOWN)
+			picks[i] = picks[i - 1];
+		else
+			picks[i] = decide_known(b, v, keys[i], ids[i]);
+	}
+}
+
+/* Datagrams with one reason mostly come in runs. */
+static void
+count(struct balancer *b, const struct balancer_pick *picks, uint16_t n)
+{
+	uint16_t i = 0, first;
+
+	while (i < n) {
+		first = i;
+		while (i < n && picks[i].reason == picks[first].reason)
+			i++;
+		sl_counter_add(&b->counts[picks[first].reason], (uint64_t)(i - first));
+	}
 }
 
 static void
@@ -353,8 +372,6 @@ void
 balancer_pick_burst(struct balancer *b, const struct balancer_view *view,
 	const struct flow_key *const *keys, uint16_t n, struct balancer_pick *picks)
 {
-	uint32_t counts[BALANCER_REASONS] = {0};
-
 	SL_DEBUG_ASSERT(n <= FLOWTAB_BURST);
 	if (view->affinity == BALANCER_NONE)
 		deal_out(b, view, n, picks);
@@ -362,12 +379,7 @@ balancer_pick_burst(struct balancer *b, const struct balancer_view *view,
 		decide_by_source(b, view, keys, n, picks);
 	else
 		decide(b, view, keys, n, picks);
-	for (uint16_t i = 0; i < n; i++)
-		counts[picks[i].reason]++;
-	for (int i = 0; i < BALANCER_REASONS; i++) {
-		if (counts[i] > 0)
-			sl_counter_add(&b->counts[i], counts[i]);
-	}
+	count(b, picks, n);
 }
 
 static enum balancer_why

@@ -226,47 +226,73 @@ same_key(const struct flow_key *a, const struct flow_key *b)
 	return differ == 0;
 }
 
-/* Datagrams of a flow mostly come in runs, each of which is looked up once. */
+/* Keys of a burst: equal ones next to each other are a run, which is looked up once. */
+struct runs {
+	uint32_t n;
+	uint16_t end[FLOWTAB_BURST]; /* behind its last key */
+	const struct flow_key *key[FLOWTAB_BURST];
+	hash_sig_t hash[FLOWTAB_BURST];
+	int32_t place[FLOWTAB_BURST];
+};
+
+static inline void
+find_runs(const struct flowtab *t, const struct flow_key *const *keys, uint16_t n, struct runs *r)
+{
+	const struct flow_key *last = NULL;
+
+	r->n = 0;
+	for (uint16_t i = 0; i < n; i++) {
+		if (keys[i] != last && (last == NULL || !same_key(keys[i], last))) {
+			r->key[r->n] = keys[i];
+			r->hash[r->n++] = hash(t, keys[i]);
+		}
+		last = keys[i];
+		r->end[r->n - 1] = (uint16_t)(i + 1);
+	}
+}
+
+/* Id of the flow there, which is in use now; none if it has become too old. */
+static uint32_t
+use(struct flowtab *t, int32_t place)
+{
+	struct flow *f;
+
+	if (place < 0)
+		return FLOWTAB_NONE;
+	f = &t->flow[place];
+	if (!f->live) /* it was too old for an earlier run of this burst */
+		return FLOWTAB_NONE;
+	if (idle(t, f) >= t->idle_ms) {
+		age(t, (uint32_t)place);
+		return FLOWTAB_NONE;
+	}
+	f->used_ms = (uint32_t)t->now_ms;
+	return (uint32_t)place;
+}
+
 void
 flowtab_lookup_burst(
 	struct flowtab *t, const struct flow_key *const *keys, uint16_t n, uint32_t *ids)
 {
-	const struct flow_key *first[FLOWTAB_BURST];
-	hash_sig_t hashes[FLOWTAB_BURST];
-	int32_t place[FLOWTAB_BURST];
-	uint8_t run[FLOWTAB_BURST];
-	uint32_t runs = 0, hits = 0;
+	uint32_t hits = 0, i = 0;
+	struct runs r;
 
 	SL_DEBUG_ASSERT(n <= FLOWTAB_BURST);
 	if (n == 0)
 		return;
-	for (uint16_t i = 0; i < n; i++) {
-		if (i == 0 || !same_key(keys[i], keys[i - 1])) {
-			first[runs] = keys[i];
-			hashes[runs++] = hash(t, keys[i]);
-		}
-		run[i] = (uint8_t)(runs - 1);
+	find_runs(t, keys, n, &r);
+	rte_hash_lookup_with_hash_bulk(
+		t->hash, (const void **)(uintptr_t)r.key, r.hash, r.n, r.place);
+	for (uint32_t k = 0; k < r.n; k++) {
+		if (r.place[k] >= 0)
+			rte_prefetch0(&t->flow[r.place[k]]);
 	}
-	rte_hash_lookup_with_hash_bulk(t->hash, (const void **)(uintptr_t)first, hashes, runs, place);
-	for (uint32_t i = 0; i < runs; i++) {
-		if (place[i] >= 0)
-			rte_prefetch0(&t->flow[place[i]]);
-	}
-	for (uint16_t i = 0; i < n; i++) {
-		int32_t at = place[run[i]];
-		struct flow *f = &t->flow[at >= 0 ? at : 0];
+	for (uint32_t k = 0; k < r.n; k++) {
+		uint32_t id = use(t, r.place[k]);
 
-		ids[i] = FLOWTAB_NONE;
-		/* Not live: it was too old for an earlier key of this burst. */
-		if (at < 0 || !f->live)
-			continue;
-		if (idle(t, f) >= t->idle_ms) {
-			age(t, (uint32_t)at);
-			continue;
-		}
-		f->used_ms = (uint32_t)t->now_ms;
-		ids[i] = (uint32_t)at;
-		hits++;
+		hits += id != FLOWTAB_NONE ? r.end[k] - i : 0;
+		for (; i < r.end[k]; i++)
+			ids[i] = id;
 	}
 	sl_counter_add(&t->stats.hits, hits);
 	sl_counter_add(&t->stats.misses, n - hits);

@@ -21,6 +21,7 @@
 
 #include <rte_mbuf.h>
 
+#include "forward_plain.h"
 #include "forward_priv.h"
 
 #define UDP_LEN 8u
@@ -32,14 +33,32 @@
 #define FOLLOW_SET (UINT64_C(1) << 62)
 #define FOLLOW(backend, generation) (FOLLOW_SET | (uint64_t)(generation) << 16 | (backend))
 
-/* First fragments and whole datagrams to one service, until they are decided. */
+/* First fragments and whole datagrams to one service, until they are decided. Of a flow's run there
+ * is one key. */
 struct batch {
-	struct forward *f;
-	const struct forward_view *view;
-	struct forward_ways *ways;
 	uint16_t n;
 	struct sl_inet_claimed *c[SL_INET_BURST];
+	const struct flow_key *of[SL_INET_BURST];
 	struct flow_key key[SL_INET_BURST];
+};
+
+/* Frames that are finished: they leave together, before any that leaves another way. */
+struct frames {
+	struct sl_inet_way way; /* all go by the port of that */
+	uint16_t n;
+	struct rte_mbuf *m[SL_INET_BURST];
+};
+
+/* A burst of claimed packets; lives on the stack. */
+struct burst {
+	struct forward_pkt p; /* of the service and packet that it is at */
+	uint64_t entered;     /* of that service's, not counted yet */
+	uint64_t octets;
+	uint64_t forwarded; /* plain ones, not counted yet */
+	uint64_t returned;
+	struct forward_ways ways;
+	struct frames out;
+	struct batch batch;
 };
 
 static void
@@ -164,8 +183,50 @@ forward_send(const struct forward_pkt *p, const struct sl_inet_way *way,
 	count(p, sent);
 }
 
+static void
+frames_flush(struct burst *b)
+{
+	struct frames *out = &b->out;
+
+	if (out->n > 0)
+		sl_inet_way_frames(b->p.f->d->inet, b->p.worker, &out->way, out->m, out->n);
+	out->n = 0;
+}
+
+/* Room for n frames of that way behind those of the same port. */
+static inline struct rte_mbuf **
+frames_room(struct burst *b, const struct sl_inet_way *way, uint16_t n)
+{
+	struct frames *out = &b->out;
+
+	if (SL_UNLIKELY(out->n == 0 || out->way.port != way->port || out->n + n > SL_INET_BURST)) {
+		frames_flush(b);
+		out->way = *way;
+	}
+	return out->m + out->n;
+}
+
+/* Any packet: those that are finished go first, so that none overtakes another of its flow. */
+static __attribute__((noinline)) void
+send_general(struct burst *b, const struct sl_inet_way *way, const struct forward_end *src,
+	const struct forward_end *to, enum service_outcome sent)
+{
+	frames_flush(b);
+	forward_send(&b->p, way, src, to, sent);
+}
+
+static bool
+find_way(const struct forward_pkt *p, const struct sl_addr *dst, struct sl_inet_way *way)
+{
+	if (sl_inet_way_find(p->f->d->inet, p->worker, dst, way) != 0)
+		return false;
+	/* If it is not known, sending asks for it. */
+	(void)sl_inet_way_link(p->f->d->inet, p->worker, way);
+	return true;
+}
+
 /* Found once a burst. */
-static const struct sl_inet_way *
+static inline const struct sl_inet_way *
 way_to(const struct forward_pkt *p, uint16_t backend)
 {
 	struct forward_ways *ways = p->ways;
@@ -176,69 +237,119 @@ way_to(const struct forward_pkt *p, uint16_t backend)
 	}
 	if (SL_LIKELY((ways->known >> backend & 1) != 0))
 		return &ways->way[backend];
-	if (sl_inet_way_find(p->f->d->inet, p->worker, &p->view->end[backend].addr,
-		    &ways->way[backend]) != 0)
+	if (!find_way(p, &p->view->end[backend].addr, &ways->way[backend]))
 		return NULL;
 	ways->known |= UINT64_C(1) << backend;
 	return &ways->way[backend];
 }
 
 static void
-send_to(const struct forward_pkt *p, uint16_t backend)
+send_general_to(
+	struct burst *b, struct sl_inet_claimed *c, const struct sl_inet_way *way, uint16_t backend)
 {
-	const struct forward_end *end = &p->view->end[backend];
-
-	sl_counter_add(&p->fw->picked[backend], 1);
-	forward_send(p, way_to(p, backend), NULL, end, SERVICE_FORWARDED);
+	b->p.c = c;
+	send_general(b, way, NULL, &b->p.view->end[backend], SERVICE_FORWARDED);
 }
 
-static void
-send_to_nobody(const struct forward_pkt *p)
+/* As many of n plain ones as there are at the front; they are frames then. */
+static inline uint16_t
+send_plain_to(struct burst *b, struct sl_inet_claimed *const *c, uint16_t n,
+	const struct sl_inet_way *way, uint16_t backend)
 {
-	refuse(p, SL_CLAIM_ERROR_NOBODY, 0, SERVICE_FORWARD_NO_BACKEND);
-}
+	struct forward_plain_end end = forward_plain_end(&b->p.view->end[backend]);
+	struct rte_mbuf **m = frames_room(b, way, n);
+	uint16_t i;
 
-/* Decide about a batch, and send it. */
-static void
-decide(struct batch *b, uint16_t worker)
-{
-	struct forward_pkt p = {.f = b->f, .view = b->view, .worker = worker, .ways = b->ways};
-	const struct flow_key *keys[SL_INET_BURST];
-	struct balancer_pick picks[SL_INET_BURST];
-
-	if (b->n == 0)
-		return;
-	p.fw = &b->f->worker[worker];
-	for (uint16_t i = 0; i < b->n; i++)
-		keys[i] = &b->key[i];
-	balancer_pick_burst(p.fw->balancer, b->view->balancer, keys, b->n, picks);
-	for (uint16_t i = 0; i < b->n; i++) {
-		uint16_t k = picks[i].backend;
-
-		p.c = b->c[i];
-		if (SL_UNLIKELY(p.c->follow != NULL))
-			*p.c->follow = k == MAGLEV_NONE ? FOLLOW_NOBODY
-							: FOLLOW(k, b->view->generation[k]);
-		if (SL_UNLIKELY(k == MAGLEV_NONE))
-			send_to_nobody(&p);
-		else
-			send_to(&p, k);
+	for (i = 0; i < n && SL_LIKELY(forward_plain_may(c[i], way)); i++) {
+		forward_plain(c[i], way, end, true);
+		m[i] = c[i]->m;
 	}
-	b->n = 0;
+	b->out.n = (uint16_t)(b->out.n + i);
+	b->forwarded += i;
+	return i;
+}
+
+/* n packets, one behind the other. */
+static inline void
+send_to(struct burst *b, struct sl_inet_claimed *const *c, uint16_t n, uint16_t backend)
+{
+	const struct sl_inet_way *way = way_to(&b->p, backend);
+	bool plain = way != NULL && forward_plain_way(way);
+
+	sl_counter_add(&b->p.fw->picked[backend], n);
+	for (uint16_t i = 0; i < n; i++) {
+		if (SL_LIKELY(plain))
+			i = (uint16_t)(i +
+				       send_plain_to(b, c + i, (uint16_t)(n - i), way, backend));
+		if (SL_UNLIKELY(i < n))
+			send_general_to(b, c[i], way, backend);
+	}
 }
 
 static void
-batch_add(struct batch *b, struct forward *f, const struct forward_view *view,
-	struct sl_inet_claimed *c, uint16_t worker)
+send_to_nobody(struct burst *b, struct sl_inet_claimed *const *c, uint16_t n)
 {
-	struct flow_key *key;
+	for (uint16_t i = 0; i < n; i++) {
+		b->p.c = c[i];
+		refuse(&b->p, SL_CLAIM_ERROR_NOBODY, 0, SERVICE_FORWARD_NO_BACKEND);
+	}
+}
 
-	if (b->f != f)
-		decide(b, worker);
-	b->f = f;
-	b->view = view;
-	b->c[b->n] = c;
-	key = &b->key[b->n++];
+/* A first fragment's word says where the others go. */
+static inline void
+note_follow(const struct burst *b, const struct sl_inet_claimed *c, uint16_t backend)
+{
+	if (SL_LIKELY(c->follow == NULL))
+		return;
+	*c->follow = backend == MAGLEV_NONE ? FOLLOW_NOBODY
+					    : FOLLOW(backend, b->p.view->generation[backend]);
+}
+
+/* Decide about the batch, and send it: runs for one back end together. */
+static void
+decide(struct burst *b)
+{
+	struct balancer_pick picks[SL_INET_BURST];
+	struct sl_inet_claimed *const *c = b->batch.c;
+	uint16_t n = b->batch.n, i, k;
+
+	if (n == 0)
+		return;
+	balancer_pick_burst(b->p.fw->balancer, b->p.view->balancer, b->batch.of, n, picks);
+	for (i = 0; i < n; i = k) {
+		uint16_t backend = picks[i].backend;
+
+		for (k = i; k < n && picks[k].backend == backend; k++)
+			note_follow(b, c[k], backend);
+		if (SL_UNLIKELY(backend == MAGLEV_NONE))
+			send_to_nobody(b, c + i, (uint16_t)(k - i));
+		else
+			send_to(b, c + i, (uint16_t)(k - i), backend);
+	}
+	b->batch.n = 0;
+}
+
+/* Are they of one flow? */
+static inline bool
+same_flow(const struct sl_inet_claimed *a, const struct sl_inet_claimed *b)
+{
+	return a->sport == b->sport && a->dport == b->dport &&
+	       memcmp(&a->src, &b->src, sizeof(a->src)) == 0 &&
+	       memcmp(&a->dst, &b->dst, sizeof(a->dst)) == 0;
+}
+
+static inline void
+batch_add(struct batch *b, struct sl_inet_claimed *c)
+{
+	uint16_t n = b->n++;
+	struct flow_key *key = &b->key[n];
+
+	b->c[n] = c;
+	if (n > 0 && same_flow(c, b->c[n - 1])) {
+		b->of[n] = b->of[n - 1];
+		return;
+	}
+	b->of[n] = key;
 	memset(key, 0, sizeof(*key));
 	memcpy(key->src, c->src.b, sizeof(key->src));
 	memcpy(key->dst, c->dst.b, sizeof(key->dst));
@@ -249,75 +360,129 @@ batch_add(struct batch *b, struct forward *f, const struct forward_view *view,
 
 /* A later fragment goes where its first one went. False: that is not known any more. */
 static bool
-follow(const struct forward_pkt *p)
+follow(struct burst *b, struct sl_inet_claimed *c)
 {
-	uint64_t word = *p->c->follow;
+	uint64_t word = *c->follow;
 	uint16_t backend = (uint16_t)word;
 
 	if (word == FOLLOW_NOBODY) {
-		send_to_nobody(p);
+		send_to_nobody(b, &c, 1);
 		return true;
 	}
 	if ((word & FOLLOW_SET) == 0 || backend >= FORWARD_BACKENDS ||
-		p->view->generation[backend] != (uint32_t)(word >> 16))
+		b->p.view->generation[backend] != (uint32_t)(word >> 16))
 		return false;
-	send_to(p, backend);
+	send_to(b, &c, 1, backend);
 	return true;
 }
 
-static void
-to_service(const struct forward_pkt *p, struct batch *b)
+static inline void
+to_service(struct burst *b, struct sl_inet_claimed *c)
 {
-	if (SL_UNLIKELY(p->c->later)) {
-		decide(b, p->worker);
-		if (follow(p))
+	if (SL_UNLIKELY(c->later)) {
+		decide(b);
+		if (follow(b, c))
 			return;
 	}
-	batch_add(b, p->f, p->view, p->c, p->worker);
+	batch_add(&b->batch, c);
+}
+
+/* Found once for each client's run. */
+static const struct sl_inet_way *
+way_back(const struct forward_pkt *p)
+{
+	struct forward_ways *ways = p->ways;
+
+	if (SL_LIKELY(memcmp(&ways->client, &p->c->dst, sizeof(ways->client)) == 0))
+		return &ways->back;
+	if (!find_way(p, &p->c->dst, &ways->back)) {
+		ways->client = (struct sl_addr){0};
+		return NULL;
+	}
+	ways->client = p->c->dst;
+	return &ways->back;
+}
+
+static inline void
+from_backend(struct burst *b, uint16_t backend)
+{
+	const struct forward_pkt *p = &b->p;
+	const struct sl_inet_way *way = way_back(p);
+
+	sl_counter_add(&p->fw->replies[backend], 1);
+	if (SL_UNLIKELY(way == NULL || !forward_plain_way(way) || !forward_plain_may(p->c, way))) {
+		send_general(b, way, &p->f->self, NULL, SERVICE_FORWARD_RETURNED);
+		return;
+	}
+	forward_plain(p->c, way, forward_plain_end(&p->f->self), false);
+	*frames_room(b, way, 1) = p->c->m;
+	b->out.n++;
+	b->returned++;
 }
 
 static void
-from_backend(const struct forward_pkt *p, uint16_t backend)
+error(struct burst *b, uint16_t backend)
 {
-	struct sl_inet_way way;
-	bool found = sl_inet_way_find(p->f->d->inet, p->worker, &p->c->dst, &way) == 0;
+	frames_flush(b);
+	forward_error(&b->p, backend);
+}
 
-	sl_counter_add(&p->fw->replies[backend], 1);
-	forward_send(p, found ? &way : NULL, &p->f->self, NULL, SERVICE_FORWARD_RETURNED);
+/* What the burst has for the service that it is at comes to its end. */
+static void
+leave(struct burst *b)
+{
+	struct forward_worker *fw = b->p.fw;
+
+	decide(b);
+	frames_flush(b);
+	sl_counter_add(&fw->entered, b->entered);
+	sl_counter_add(&fw->cell.bytes, b->octets);
+	sl_counter_add(&fw->cell.outcome[SERVICE_FORWARDED], b->forwarded);
+	sl_counter_add(&fw->cell.outcome[SERVICE_FORWARD_RETURNED], b->returned);
+}
+
+static void
+enter(struct burst *b, struct forward *f)
+{
+	if (b->p.f != NULL)
+		leave(b);
+	b->p.f = f;
+	b->p.fw = &f->worker[b->p.worker];
+	b->p.view = sl_load_acquire(&f->view); /* LB1 */
+	b->entered = 0;
+	b->octets = 0;
+	b->forwarded = 0;
+	b->returned = 0;
 }
 
 static void
 input(void *arg, uint16_t worker, uint64_t now_ns, struct sl_inet_claimed *c, uint16_t n)
 {
-	struct forward_ways ways;
-	struct batch b;
+	struct burst b;
 
 	(void)arg, (void)now_ns;
 	/* The arrays are written before they are read: clearing them would show. */
-	ways.view = NULL;
-	b.f = NULL;
-	b.ways = &ways;
-	b.n = 0;
-	for (uint16_t i = 0; i < n; i++) {
-		const struct forward_owner *owner = c[i].owner;
-		struct forward *f = owner->f;
-		struct forward_pkt p = {.f = f,
-			.fw = &f->worker[worker],
-			.view = sl_load_acquire(&f->view), /* LB1 */
-			.worker = worker,
-			.c = &c[i],
-			.ways = &ways};
+	b.p = (struct forward_pkt){.worker = worker, .ways = &b.ways};
+	b.ways.view = NULL;
+	b.ways.client = (struct sl_addr){0};
+	b.out.n = 0;
+	b.batch.n = 0;
+	for (struct sl_inet_claimed *end = c + n; c != end; c++) {
+		const struct forward_owner *owner = c->owner;
 
-		sl_counter_add(&p.fw->entered, 1);
-		sl_counter_add(&p.fw->cell.bytes, c[i].end - c[i].l4_off);
-		if (SL_LIKELY(c[i].kind == SL_CLAIMED_TO))
-			to_service(&p, &b);
-		else if (c[i].kind == SL_CLAIMED_FROM)
-			from_backend(&p, owner->backend);
+		if (SL_UNLIKELY(b.p.f != owner->f))
+			enter(&b, owner->f);
+		b.p.c = c;
+		b.entered++;
+		b.octets += c->end - c->l4_off;
+		if (SL_LIKELY(c->kind == SL_CLAIMED_TO))
+			to_service(&b, c);
+		else if (c->kind == SL_CLAIMED_FROM)
+			from_backend(&b, owner->backend);
 		else
-			forward_error(&p, owner->backend);
+			error(&b, owner->backend);
 	}
-	decide(&b, worker);
+	leave(&b);
 }
 
 const struct sl_inet_claim_ops forward_ops = {.input = input};

@@ -120,11 +120,14 @@ struct forward_pkt {
 	struct forward_ways *ways;
 };
 
-/** Ways to back ends that were found in this burst, by index in view. */
+/** Ways to back ends that were found in this burst, by index in view; and the last one to a client.
+ */
 struct forward_ways {
 	const struct forward_view *view;
 	uint64_t known;
 	struct sl_inet_way way[FORWARD_BACKENDS];
+	struct sl_addr client; /**< any: none is known */
+	struct sl_inet_way back;
 };
 _Static_assert(FORWARD_BACKENDS <= 64, "known has a bit for each");
 

@@ -8,12 +8,12 @@
 #include <rte_prefetch.h>
 
 #include "cksum.h"
-#include "claim.h"
+#include "claim_again.h"
 #include "reasm.h"
 
-#define ETH_LEN 14u
+#define ETH_LEN CLAIM_ETH
 #define UDP_LEN 8u
-#define PLAIN4 (ETH_LEN + 20u + UDP_LEN)
+#define PLAIN4 CLAIM_PLAIN4
 #define PLAIN6 (ETH_LEN + 40u + UDP_LEN)
 #define COPY 64u	    /* of plain datagrams; PLAIN6 is 62 */
 #define IP4_FRAGMENT 0x3fff /* more fragments, or an offset */
@@ -52,14 +52,6 @@ is_local4(const struct inet_rx *rx, uint32_t be)
 	return be == rx->local4 || inet_ip4_hit(rx->port, rx->wport, be);
 }
 
-static inline bool
-unicast4(uint32_t be)
-{
-	uint32_t host = rte_be_to_cpu_32(be);
-
-	return host >> 24 != 0 && host >> 24 != 127 && host >> 28 < 0xe;
-}
-
 /* Fill in what plain datagrams have. */
 static inline void
 plain(const struct inet_rx *rx, struct rte_mbuf *m, struct sl_inet_claimed *c, uint8_t *head,
@@ -73,6 +65,7 @@ plain(const struct inet_rx *rx, struct rte_mbuf *m, struct sl_inet_claimed *c, u
 	c->end = ETH_LEN + len;
 	c->kind = claim->kind == SL_CLAIM_TO ? SL_CLAIMED_TO : SL_CLAIMED_FROM;
 	c->later = false;
+	c->plain = c->v4;
 	c->follow = NULL;
 	c->owner = claim->owner;
 }
@@ -95,7 +88,8 @@ ports_claimed(const struct inet_rx *rx, const struct sl_inet_claimed *c)
 }
 
 static inline enum verdict
-take_ip4(const struct inet_rx *rx, struct rte_mbuf *m, uint8_t *h, struct sl_inet_claimed *c)
+take_ip4(const struct inet_rx *rx, struct rte_mbuf *m, struct claim_again *again, uint8_t *h,
+	struct sl_inet_claimed *c)
 {
 	const uint8_t *ip = h + ETH_LEN;
 	const struct sl_inet_claim *claim;
@@ -121,7 +115,7 @@ take_ip4(const struct inet_rx *rx, struct rte_mbuf *m, uint8_t *h, struct sl_ine
 	c->v4 = true;
 	c->l4_off = PLAIN4 - UDP_LEN;
 	if (total > m->data_len - ETH_LEN || inet_get16(ip + 24) + 20u != total ||
-		total < 20 + UDP_LEN || !unicast4(src) || !unicast4(dst) || src == dst)
+		total < 20 + UDP_LEN || !claim_unicast4(src) || !claim_unicast4(dst) || src == dst)
 		return ODD;
 	if (src == rx->bcast4 || dst == rx->bcast4 ||
 		((rx->many4 || rx->bcast4 == 0) && (inet_port_is_broadcast4(rx->port, src) ||
@@ -130,6 +124,10 @@ take_ip4(const struct inet_rx *rx, struct rte_mbuf *m, uint8_t *h, struct sl_ine
 	if (!inet_sum_right((uint64_t)sum[0] + sum[1] + sum[2] + sum[3] + sum[4]))
 		return ODD;
 	plain(rx, m, c, h, total, claim);
+	/* The first ones of a burst: if several claims take turns, others would gain no more. A
+	 * local destination of a FROM claim's depends on the port, too. */
+	if (!again[claim->kind].known && (claim->kind == SL_CLAIM_TO || !local))
+		claim_again_set(&again[claim->kind], claim->kind, c);
 	return OURS;
 }
 
@@ -164,8 +162,9 @@ take_ip6(const struct inet_rx *rx, struct rte_mbuf *m, uint8_t *h, struct sl_ine
 	return OURS;
 }
 
-static inline enum verdict
-take(const struct inet_rx *rx, struct rte_mbuf *m, uint8_t *h, struct sl_inet_claimed *c)
+static __attribute__((noinline)) enum verdict
+take(const struct inet_rx *rx, struct rte_mbuf *m, struct claim_again *again, uint8_t *h,
+	struct sl_inet_claimed *c)
 {
 	uint64_t mac;
 	uint16_t type;
@@ -184,7 +183,7 @@ take(const struct inet_rx *rx, struct rte_mbuf *m, uint8_t *h, struct sl_inet_cl
 	if (((mac ^ rx->mac_want) & rx->mac_mask) != 0)
 		return NOT_OURS;
 	if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4))
-		return take_ip4(rx, m, h, c);
+		return take_ip4(rx, m, again, h, c);
 	if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV6))
 		return take_ip6(rx, m, h, c);
 	return NOT_OURS;
@@ -198,25 +197,60 @@ flags_bad(uint64_t flags)
 	       (flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_BAD;
 }
 
+static __attribute__((noinline)) uint16_t
+again_to(const struct inet_rx *rx, const struct claim_again *a, struct rte_mbuf **pkts, uint16_t n)
+{
+	return claim_again_run(rx, a, SL_CLAIM_TO, pkts, n);
+}
+
+static __attribute__((noinline)) uint16_t
+again_from(
+	const struct inet_rx *rx, const struct claim_again *a, struct rte_mbuf **pkts, uint16_t n)
+{
+	return claim_again_run(rx, a, SL_CLAIM_FROM, pkts, n);
+}
+
+/* Packets at the front that are like those before them. */
+static inline uint16_t
+take_again(const struct inet_rx *rx, const struct claim_again *again, struct rte_mbuf **pkts,
+	uint16_t n)
+{
+	uint16_t k = 0;
+
+	if (again[SL_CLAIM_TO].known)
+		k = again_to(rx, &again[SL_CLAIM_TO], pkts, n);
+	if (k < n && again[SL_CLAIM_FROM].known)
+		k = (uint16_t)(k +
+			       again_from(rx, &again[SL_CLAIM_FROM], pkts + k, (uint16_t)(n - k)));
+	return k;
+}
+
 uint16_t
 inet_claim_take(struct inet_rx *rx, struct rte_mbuf **pkts, uint16_t n, struct rte_mbuf **odd,
 	uint16_t *odds)
 {
 	struct inet_claim_rx *crx = rx->claim;
+	struct claim_again again[2];
 	uint16_t rest = 0, i;
 
 	*odds = 0;
 	if (rx->fast_len == UINT32_MAX) /* in a VLAN: nothing is plain */
 		return n;
-	for (i = 0; i < RTE_MIN(n, (uint16_t)INET_AHEAD); i++)
+	again[SL_CLAIM_TO].known = false;
+	again[SL_CLAIM_FROM].known = false;
+	for (i = 0; i < INET_AHEAD; i++)
+		pkts[n + i] = pkts[n - 1];
+	for (i = 0; i < INET_AHEAD; i++)
 		rte_prefetch0(rte_pktmbuf_mtod(pkts[i], const char *));
 	for (i = 0; i < n; i++) {
-		struct rte_mbuf *m = pkts[i];
+		struct rte_mbuf *m;
 		enum verdict v;
 
-		if (i + INET_AHEAD < n)
-			rte_prefetch0(rte_pktmbuf_mtod(pkts[i + INET_AHEAD], const char *));
-		v = take(rx, m, crx->head[crx->n], &crx->c[crx->n]);
+		i = (uint16_t)(i + take_again(rx, again, pkts + i, (uint16_t)(n - i)));
+		if (i == n)
+			break;
+		m = pkts[i];
+		v = take(rx, m, again, crx->head[crx->n], &crx->c[crx->n]);
 		if (SL_LIKELY(v == OURS && !flags_bad(m->ol_flags)))
 			crx->n++;
 		else if (v == NOT_OURS)
@@ -290,7 +324,7 @@ destination_ok(const struct inet_rx *rx, const struct inet_pkt *p)
 	if (!inet_is_v4(&p->dst))
 		return p->dst.b[0] != 0 && !inet_is_multicast(&p->dst) &&
 		       !inet_is_link_local(&p->dst) && !inet_is_link_local(&p->src);
-	return unicast4(inet_to_v4(&p->dst)) &&
+	return claim_unicast4(inet_to_v4(&p->dst)) &&
 	       !inet_port_is_broadcast4(rx->port, inet_to_v4(&p->dst));
 }
 

@@ -121,7 +121,8 @@ void inet_claim_begin(
 /**
  * Take the plain datagrams that are claimed out of a burst.
  *
- * @param pkts   what is left goes to the front; returns how many
+ * @param pkts   n of them, at least one, and room for INET_AHEAD behind them, which are written;
+ * what is left goes to the front; returns how many
  * @param odd    gets those that are claimed and for the general path to look at
  */
 uint16_t inet_claim_take(struct inet_rx *rx, struct rte_mbuf **pkts, uint16_t n,

@@ -12,6 +12,7 @@
 #include "neigh_priv.h"
 #include "seed.h"
 #include "sl_errno.h"
+#include "sl_inet_claim.h"
 #include "table.h"
 
 /* How many entries an eviction looks at: it happens inside a burst. */
@@ -231,6 +232,20 @@ note_use(struct neigh *e, uint64_t now_ns)
 		sl_store_relaxed(&e->used_ns, now_ns);
 }
 
+/* One that can be used, and is. */
+static void
+remember_locked(const struct inet_neigh_table *t, const struct inet_worker *w, struct inet_hop *h,
+	const struct inet_port *port, struct neigh *e)
+{
+	note_use(e, w->now_ns);
+	*h = (struct inet_hop){.addr = e->key.addr,
+		.port = port->index,
+		.set = true,
+		.entry = (uint32_t)(e - t->entry),
+		.epoch = t->epoch,
+		.generation = neigh_generation(sl_load_relaxed(&e->word))};
+}
+
 static void
 send_to(struct sl_inet *inet, uint16_t worker, struct inet_port *port, const struct sl_addr *hop,
 	struct rte_mbuf *m, uint64_t word)
@@ -275,16 +290,12 @@ output_slow(struct sl_inet *inet, uint16_t worker, struct inet_port *port, struc
 	}
 	if (e != NULL) {
 		word = sl_load_relaxed(&e->word);
-		note_use(e, w->now_ns);
-		if ((word & NEIGH_USABLE) == 0)
+		if ((word & NEIGH_USABLE) == 0) {
+			note_use(e, w->now_ns);
 			waits = wait_locked(t, e, m, w);
-		else
-			*h = (struct inet_hop){.addr = *hop,
-				.port = port->index,
-				.set = true,
-				.entry = (uint32_t)(e - t->entry),
-				.epoch = t->epoch,
-				.generation = neigh_generation(word)};
+		} else {
+			remember_locked(t, w, h, port, e);
+		}
 	}
 	rte_spinlock_unlock(&t->lock);
 	if (is_new)
@@ -297,27 +308,82 @@ output_slow(struct sl_inet *inet, uint16_t worker, struct inet_port *port, struc
 	}
 }
 
+static inline struct inet_hop *
+hop_place(struct inet_worker *w, const struct sl_addr *hop)
+{
+	return &w->hop[(hop->b[15] ^ hop->b[14]) % INET_HOPS];
+}
+
+/* Word of the neighbour, which is noted as used, if the worker remembers it; else 0. */
+static inline uint64_t
+recall(struct inet_neigh_table *t, const struct inet_worker *w, const struct inet_hop *h,
+	const struct inet_port *port, const struct sl_addr *hop)
+{
+	struct neigh *e;
+	uint64_t word;
+
+	if (!h->set || h->port != port->index || h->epoch != sl_load_relaxed(&t->epoch) ||
+		!inet_addr_equal(&h->addr, hop))
+		return 0;
+	e = &t->entry[h->entry];
+	word = sl_load_relaxed(&e->word);
+	if ((word & NEIGH_USABLE) == 0 || neigh_generation(word) != h->generation)
+		return 0;
+	note_use(e, w->now_ns);
+	return word;
+}
+
 void
 inet_neigh_output(struct sl_inet *inet, uint16_t worker, struct inet_port *port,
 	const struct sl_addr *hop, struct rte_mbuf *m)
 {
-	struct inet_neigh_table *t = inet->neigh;
 	struct inet_worker *w = &inet->worker[worker];
-	struct inet_hop *h = &w->hop[(hop->b[15] ^ hop->b[14]) % INET_HOPS];
+	struct inet_hop *h = hop_place(w, hop);
+	uint64_t word = recall(inet->neigh, w, h, port, hop);
 
-	if (SL_LIKELY(h->set && h->port == port->index && h->epoch == sl_load_relaxed(&t->epoch) &&
-		      memcmp(&h->addr, hop, sizeof(*hop)) == 0)) {
-		struct neigh *e = &t->entry[h->entry];
-		uint64_t word = sl_load_relaxed(&e->word);
+	if (SL_LIKELY(word != 0))
+		send_to(inet, worker, port, hop, m, word);
+	else
+		output_slow(inet, worker, port, h, hop, m);
+}
 
-		if (SL_LIKELY((word & NEIGH_USABLE) != 0 &&
-			      neigh_generation(word) == h->generation)) {
-			note_use(e, w->now_ns);
-			send_to(inet, worker, port, hop, m, word);
-			return;
-		}
-	}
-	output_slow(inet, worker, port, h, hop, m);
+/* From the table, for whom the worker does not remember it: then one that is known is remembered.
+ */
+static uint64_t
+look_up(struct inet_neigh_table *t, struct inet_worker *w, struct inet_hop *h,
+	const struct inet_port *port, const struct sl_addr *hop)
+{
+	uint64_t word = 0;
+	struct neigh *e;
+
+	rte_spinlock_lock(&t->lock);
+	e = neigh_find_locked(t, port, hop);
+	if (e != NULL)
+		word = sl_load_relaxed(&e->word);
+	if ((word & NEIGH_USABLE) != 0)
+		remember_locked(t, w, h, port, e);
+	rte_spinlock_unlock(&t->lock);
+	return (word & NEIGH_USABLE) != 0 ? word : 0;
+}
+
+bool
+sl_inet_way_link(struct sl_inet *inet, uint16_t worker, struct sl_inet_way *way)
+{
+	struct inet_port *port = way->port;
+	struct inet_worker *w = &inet->worker[worker];
+	struct inet_hop *h = hop_place(w, &way->hop);
+	uint64_t word = recall(inet->neigh, w, h, port, &way->hop);
+
+	if (SL_UNLIKELY(word == 0))
+		word = look_up(inet->neigh, w, h, port, &way->hop);
+	way->link_len = word != 0 ? port->l2_len : 0;
+	if (SL_UNLIKELY(word == 0))
+		return false;
+	memcpy(way->link, port->l2, sizeof(port->l2));
+	neigh_mac(word, way->link);
+	inet_put16(way->link + port->l2_len - 2,
+		inet_is_v4(&way->hop) ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6);
+	return true;
 }
 
 /* RFC 4861, 7.2.3 and 7.2.5; ARP is the same with the override flag always set. */

@@ -458,3 +458,20 @@ sl_inet_way_output(
 		finish_udp_sum(m);
 	inet_neigh_output(inet, worker, port, &way->hop, m);
 }
+
+void
+sl_inet_way_frames(struct sl_inet *inet, uint16_t worker, const struct sl_inet_way *way,
+	struct rte_mbuf **m, uint16_t n)
+{
+	struct inet_port *port = way->port;
+	struct inet_wport *wport = &port->workers[worker];
+	struct inet_worker *w = &inet->worker[worker];
+
+	if (SL_LIKELY(wport->tx_count + n <= INET_TX_BATCH)) {
+		memcpy(&wport->tx[wport->tx_count], m, n * sizeof(*m));
+		wport->tx_count = (uint16_t)(wport->tx_count + n);
+		return;
+	}
+	for (uint16_t i = 0; i < n; i++)
+		enqueue(w, port, wport, m[i]);
+}

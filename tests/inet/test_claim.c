@@ -3,81 +3,7 @@
  */
 
 /* Claims: what is handed over whole, with what is said of it, and what goes its usual way. */
-#include <errno.h>
-
-#include "reasm_test.h"
-#include "sl_inet_claim.h"
-
-#define CLAIMED_MAX 256
-
-/* What was handed over since the last c_drop; the mbufs are the test's. */
-static struct sl_inet_claimed c_got[CLAIMED_MAX];
-static uint8_t c_head[CLAIMED_MAX][SL_INET_CLAIM_HEAD];
-static uint64_t c_follow[CLAIMED_MAX];
-static unsigned int c_n;
-static int c_arg;
-
-static void
-take(void *arg, uint16_t worker, uint64_t now_ns, struct sl_inet_claimed *c, uint16_t n)
-{
-	REQUIRE(arg == &c_arg && worker == 0 && now_ns == t_now);
-	REQUIRE(n >= 1 && n <= SL_INET_BURST && c_n + n <= CLAIMED_MAX);
-	for (uint16_t i = 0; i < n; i++, c_n++) {
-		c_got[c_n] = c[i];
-		memcpy(c_head[c_n], c[i].head, c[i].head_len);
-		c_follow[c_n] = c[i].follow != NULL ? *c[i].follow : 0;
-		/* The first one leaves word for those that follow. */
-		if (c[i].follow != NULL && !c[i].later)
-			*c[i].follow = 77;
-	}
-}
-
-static const struct sl_inet_claim_ops c_ops = {.input = take};
-
-static void
-c_drop(void)
-{
-	for (unsigned int i = 0; i < c_n; i++)
-		rte_pktmbuf_free(c_got[i].m);
-	c_n = 0;
-}
-
-static struct sl_inet_claim
-c_claim(enum sl_inet_claim_kind kind, const char *addr, uint16_t port)
-{
-	return (struct sl_inet_claim){.kind = kind,
-		.addr = t_addr(addr),
-		.udp_port = rte_cpu_to_be_16(port),
-		.owner = &c_head[port % 100]};
-}
-
-static void
-c_set(const struct sl_inet_claim *claims, uint32_t n)
-{
-	struct sl_inet_claims *set = NULL;
-
-	REQUIRE(sl_inet_claims_create(t_inet, claims, n, &c_ops, &c_arg, &set) == 0);
-	sl_inet_claims_destroy(sl_inet_claims_publish(t_inet, set));
-}
-
-/* To port 9 of our addresses, and from port 4000 of the peer's. */
-static void
-c_open(void)
-{
-	struct sl_inet_claim claims[] = {c_claim(SL_CLAIM_TO, "198.18.0.2", 9),
-		c_claim(SL_CLAIM_TO, "2001:db8::2", 9), c_claim(SL_CLAIM_FROM, "198.18.0.1", 4000),
-		c_claim(SL_CLAIM_FROM, "2001:db8::1", 4000)};
-
-	t_open(NULL);
-	c_set(claims, SL_COUNT_OF(claims));
-}
-
-static void
-c_close(void)
-{
-	c_drop();
-	t_close();
-}
+#include "claim_test.h"
 
 /* The packet i is u's frame f, taken for what it is. */
 static void
@@ -549,6 +475,52 @@ ways(void)
 	c_close();
 }
 
+/* Frames that the test has made itself, with the link header that it was given. */
+static void
+way_frames(void)
+{
+	struct sl_addr peer = t_addr("198.18.0.1");
+	struct rte_mbuf *m[SL_INET_BURST];
+	struct sl_inet_way way;
+	struct t_frame f, arp;
+	uint64_t sent;
+	size_t len;
+
+	c_open();
+	REQUIRE(sl_inet_way_find(t_inet, 0, &peer, &way) == 0);
+	CHECK(!sl_inet_way_link(t_inet, 0, &way) && way.link_len == 0);
+	t_flush();
+	CHECK_EQ(t_outs, 0); /* nobody was asked */
+	t_arp_frame(&arp, 1, t_any_mac, t_peer_mac, "198.18.0.1", "198.18.0.2");
+	CHECK_EQ(t_feed(arp.b, arp.len), SL_RX_ARP);
+	t_flush();
+	t_drop_out();
+	t_udp_frame(
+		&f, &(struct t_udp){.src_mac = t_our_mac, .dst_mac = t_peer_mac, .payload = 33});
+	for (int again = 0; again < 2; again++) { /* from the table, and from memory */
+		CHECK(sl_inet_way_link(t_inet, 0, &way));
+		REQUIRE(way.link_len == 14);
+		CHECK(memcmp(way.link, f.b, 14) == 0);
+	}
+	sent = t_count(SL_TX_SENT);
+	/* More than a batch of the port holds, in two calls. */
+	for (uint16_t n = 40; n <= SL_INET_BURST; n += 24) {
+		for (uint16_t i = 0; i < n; i++)
+			m[i] = t_mbuf(f.b, f.len);
+		sl_inet_way_frames(t_inet, 0, &way, m, n);
+	}
+	t_flush();
+	CHECK_EQ(t_outs, 40 + SL_INET_BURST);
+	CHECK_EQ(t_count(SL_TX_SENT), sent + t_outs);
+	for (unsigned int i = 0; i < t_outs; i++) {
+		const uint8_t *p = t_out_data(i, &len);
+
+		CHECK(len == f.len && memcmp(p, f.b, len) == 0);
+	}
+	t_drop_out();
+	c_close();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -565,5 +537,6 @@ main(int argc, char **argv)
 	SL_TEST_RUN(sets);
 	SL_TEST_RUN(answers);
 	SL_TEST_RUN(ways);
+	SL_TEST_RUN(way_frames);
 	return test_end();
 }

@@ -93,7 +93,10 @@ struct sl_inet_claimed {
 	uint32_t end;	   /**< behind the IP packet; what follows is padding */
 	uint8_t kind;	   /**< enum sl_inet_claimed_kind */
 	bool v4;
-	bool later;	/**< a fragment without the UDP header */
+	bool later; /**< a fragment without the UDP header */
+	/** An IPv4 datagram, neither fragment nor error, without tags or options, in one segment:
+	 * l2_len is 14, l4_off 34. Such a one may lack the mark. */
+	bool plain;
 	uint16_t sport; /**< network order; of an error: of the datagram that it quotes */
 	uint16_t dport;
 	struct sl_addr src; /**< of the packet, also of an error */
@@ -151,11 +154,17 @@ struct sl_inet_claims *sl_inet_claims_publish(struct sl_inet *inet, struct sl_in
 /** Free a set that no worker uses. NULL is allowed. Caller: control path. */
 void sl_inet_claims_destroy(struct sl_inet_claims *set);
 
+/** Longest link header: two tags. */
+#define SL_INET_LINK_MAX 22u
+
 /** Which way packets to a destination go. */
 struct sl_inet_way {
 	void *port; /**< the stack's own */
 	struct sl_addr hop;
 	uint16_t mtu; /**< bytes of an IP packet that go out in one frame */
+	/** After sl_inet_way_link: bytes of link; 0: the next hop is not known now. */
+	uint16_t link_len;
+	uint8_t link[SL_INET_LINK_MAX]; /**< link header of frames that go that way */
 };
 
 /**
@@ -179,6 +188,26 @@ int sl_inet_way_find(struct sl_inet *inet, uint16_t worker, const struct sl_addr
  */
 void sl_inet_way_output(
 	struct sl_inet *inet, uint16_t worker, const struct sl_inet_way *way, struct rte_mbuf *m);
+
+/**
+ * Make a way's link header, for who sends many packets that way and writes it himself.
+ *
+ * @param way    from sl_inet_way_find; link and link_len are set
+ * @return       true; false if the next hop is not known: sl_inet_way_output asks for it
+ * Caller: the worker; the link header is good until its turn ends. Counts as use of the neighbour.
+ */
+bool sl_inet_way_link(struct sl_inet *inet, uint16_t worker, struct sl_inet_way *way);
+
+/**
+ * Send frames that are finished, with the link header of a way.
+ *
+ * @param way    of any of them: all go by its port
+ * @param m      n frames, no longer than its MTU allows, in memory that is ours alone; nothing is
+ * left to hardware
+ * Caller: the worker; never blocks. Counts: each ends in a transmit outcome.
+ */
+void sl_inet_way_frames(struct sl_inet *inet, uint16_t worker, const struct sl_inet_way *way,
+	struct rte_mbuf **m, uint16_t n);
 
 /** Why a claimed packet goes no further. */
 enum sl_inet_claim_error {
