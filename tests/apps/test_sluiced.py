@@ -618,10 +618,25 @@ def check_machine(cases, bed):
         assert not os.path.exists(RUNTIME), os.listdir(RUNTIME)
 
 
+def check_memory(cases, bed):
+    """What the packets of many services need is computed from the file, also without hugepages."""
+    text = BASE.replace(f', {V6}/64', '')
+    for i in range(40):
+        text += f'[service s{i}]\nkind = sink\nudp-port = {1000 + i}\n'
+    with cases('the memory that is taken by default is enough for many services'):
+        daemon = Daemon(bed, text)
+        try:
+            assert len(daemon.ctl('services')) == 40
+            daemon.end()
+        finally:
+            daemon.kill()
+
+
 def run(cases):
     bed = Bed(*sys.argv[1:3])
     check_words(cases)
     check_machine(cases, bed)
+    check_memory(cases, bed)
     check_two_ports(cases, bed)
     daemon = Daemon(bed, watchdog_us=400000)
     with cases('the init system hears of readiness and life'):
