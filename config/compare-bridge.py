@@ -159,6 +159,7 @@ def measure(ways, count, seconds):
 
 
 def main():
+    turns.unwind_on_term()
     parser = argparse.ArgumentParser(description='Compare ways from a guest to the kernel: TCP in bulk.')
     parser.add_argument('ways', nargs='*', metavar='WAY', help=', '.join(WAYS))
     parser.add_argument('--turns', type=int, default=5)

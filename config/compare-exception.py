@@ -149,6 +149,7 @@ def measure(ways, count, seconds, plain):
 
 
 def main():
+    turns.unwind_on_term()
     parser = argparse.ArgumentParser(description='Compare ways from a DPDK port to the kernel: TCP in bulk.')
     parser.add_argument('ways', nargs='*', metavar='WAY', help=', '.join(WAYS))
     parser.add_argument('--turns', type=int, default=5)

@@ -147,6 +147,7 @@ class Pair:
 
 
 def main():
+    turns.unwind_on_term()
     parser = argparse.ArgumentParser(description='Compare the load balancer with testpmd.')
     parser.add_argument('rows', nargs='*', metavar='ROW', help=', '.join(ROWS))
     # A neighbour that was heard of is good for half a minute: all turns are over by then.

@@ -143,6 +143,7 @@ def virtio_rows(bed, folder, count):
 
 
 def main():
+    turns.unwind_on_term()
     parser = argparse.ArgumentParser(description='Compare UDP sinks on one machine.')
     parser.add_argument('--rounds', type=int, default=5)
     parser.add_argument('--seconds', type=int, default=2)

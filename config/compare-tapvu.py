@@ -39,6 +39,7 @@ def measure(ports, count, size):
 
 
 def main():
+    turns.unwind_on_term()
     parser = argparse.ArgumentParser(description='Compare net_tapvu with net_vhost.')
     parser.add_argument('ports', nargs='*', metavar='PORT', help=', '.join(PORTS))
     parser.add_argument('--turns', type=int, default=20)

@@ -18,6 +18,11 @@ HERE, THERE = testpmd.CPUS[0], testpmd.CPUS[-1]
 TURN_S, SETTLE_S = 0.25, 0.1
 
 
+def unwind_on_term():
+    """Let SIGTERM end the program as Ctrl-C does: with what it started stopped, and what it made removed."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+
+
 def rxonly(vdev, *eal):
     """testpmd that only receives, on this side of the wire."""
     receiver = testpmd.Testpmd(vdev, 'rxonly', eal=(*testpmd.lcores(HERE, HERE), *HUGE, *eal))

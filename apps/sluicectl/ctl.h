@@ -19,7 +19,8 @@
  *   refused      the reload was, or would be, refused
  *   no_backend   no load balancer has a back end of that name
  *   undrained    somebody took back the drain that was waited for
- *   busy         somebody else asks for the same at the same time, or there is a trace already
+ *   busy         somebody else asks for the same at the same time, there is a trace already, or the
+ *                daemon has as many clients as it serves
  *   failed       the daemon could not do it
  *   unbalanced   the audit found a difference (status 1)
  */

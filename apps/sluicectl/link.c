@@ -92,6 +92,7 @@ ctl_connect(const char *path)
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
 	struct timeval patience = {.tv_sec = PATIENCE_S};
+	char first;
 	int fd;
 
 	if (strlen(path) >= sizeof(un.sun_path))
@@ -110,7 +111,13 @@ ctl_connect(const char *path)
 			"nobody listens at %s (%s); is sluiced running, and is its name right?",
 			path, strerror(errno));
 	}
-	json_decref(receive(fd)); /* who it is */
+	/* Who it is. Telemetry serves few clients at once, and lets others go without a word. */
+	if (recv(fd, &first, sizeof(first), MSG_PEEK) == 0)
+		ctl_fail("busy",
+			"%s: the daemon has as many clients as it serves at once, or is ending; "
+			"try again.",
+			path);
+	json_decref(receive(fd));
 	check_protocol(fd, path);
 	return fd;
 }

@@ -13,7 +13,6 @@
 
 #include "flowtab.h"
 #include "sl_assert.h"
-#include "sl_errno.h"
 #include "sl_shared.h"
 
 #define DEFAULT_FLOWS 65536u
@@ -116,10 +115,9 @@ flowtab_create(const struct flowtab_conf *conf, struct flowtab **out)
 	params.entries = t->flows + t->flows / 4;
 	params.socket_id = c.socket;
 	t->hash = rte_hash_create(&params);
-	if (t->hash == NULL) {
-		ret = sl_rte_error();
+	/* What is asked for is right, so it is memory, for some of which no error is set. */
+	if (t->hash == NULL)
 		goto free_table;
-	}
 	t->places = (uint32_t)rte_hash_max_key_id(t->hash) + 1;
 	t->flow =
 		rte_zmalloc_socket("flows", t->places * sizeof(*t->flow), SL_CACHE_LINE, c.socket);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -54,7 +55,11 @@ struct mirror {
 	pthread_mutex_t lock;
 	uint64_t in_hand;
 	uint64_t counts[MIRROR_OUTCOMES];
+	struct mirror *next; /* of this process; control's */
 };
+
+/* Control's: all of this process. */
+static struct mirror *mirrors;
 
 const struct mirror_end mirror_end[MIRROR_ENDS] = {
 	{MIRROR_WRITTEN, "mirror_written", false},
@@ -96,8 +101,11 @@ file_open(struct mirror *m, const char *path)
 	if (m->fd < 0)
 		return m->fd;
 	m->length = 0;
-	if (append(m, head, n))
+	if (append(m, head, n)) {
+		/* Other processes see that it is in use, as long as we live. */
+		(void)flock(m->fd, LOCK_EX | LOCK_NB);
 		return 0;
+	}
 	(void)unlink(path);
 	close(m->fd);
 	m->fd = -1;
@@ -138,6 +146,24 @@ regular_or_none(const char *path)
 	return S_ISREG(st.st_mode) ? 1 : -EEXIST;
 }
 
+/* Does another process write it? A mirror of ours may, which is to be replaced. */
+static bool
+is_foreign(const char *path)
+{
+	bool locked;
+	int fd;
+
+	for (const struct mirror *m = mirrors; m != NULL; m = m->next)
+		if (strcmp(m->file, path) == 0)
+			return false;
+	fd = sl_sys(open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+	if (fd < 0)
+		return false;
+	locked = sl_sys(flock(fd, LOCK_SH | LOCK_NB)) == -EWOULDBLOCK;
+	close(fd);
+	return locked;
+}
+
 /* One that a daemon left which was killed before it began it is of no use to anybody. */
 static int
 draft_open(struct mirror *m)
@@ -147,6 +173,8 @@ draft_open(struct mirror *m)
 	draft_name(m, path);
 	if (regular_or_none(m->file) < 0)
 		return -EEXIST;
+	if (is_foreign(m->file))
+		return -EBUSY;
 	if (regular_or_none(path) > 0)
 		(void)unlink(path);
 	return file_open(m, path);
@@ -400,6 +428,8 @@ mirror_create(const struct mirror_conf *conf, struct mirror **out)
 		goto free_all;
 	ret = thread_start(m, conf->name);
 	if (ret == 0) {
+		m->next = mirrors;
+		mirrors = m;
 		*out = m;
 		return 0;
 	}
@@ -424,11 +454,22 @@ mirror_begin(struct mirror *m)
 	return ret;
 }
 
+static void
+forget(const struct mirror *m)
+{
+	struct mirror **at = &mirrors;
+
+	while (*at != m)
+		at = &(*at)->next;
+	*at = m->next;
+}
+
 void
 mirror_destroy(struct mirror *m, uint64_t *counts)
 {
 	if (m == NULL)
 		return;
+	forget(m);
 	sl_store_release(&m->stop, true); /* MI1 */
 	pthread_join(m->thread, NULL);
 	if (m->file[0] != '\0' && !sl_load_relaxed(&m->begun))

@@ -75,8 +75,9 @@ struct mirror;
  * there of its name stays: a mirror that this one is to replace may write to it.
  *
  * @param out   set on success only
- * @return      0; -EINVAL; -ENOMEM; -EEXIST for what is no regular file; the error of opening:
- *              -EACCES, -ENOENT, -ENODEV, -EPERM ...
+ * @return      0; -EINVAL; -ENOMEM; -EEXIST for what is no regular file; -EBUSY for one that
+ *              another process's mirror writes; the error of opening: -EACCES, -ENOENT, -ENODEV,
+ *              -EPERM ...
  * Caller: control path.
  */
 int mirror_create(const struct mirror_conf *conf, struct mirror **out) SL_MUST_CHECK;

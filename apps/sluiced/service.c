@@ -414,6 +414,8 @@ mirror_remedy(const struct conf_mirror *c, int ret)
 	switch (ret) {
 	case -EEXIST:
 		return "; what is there is no regular file: name another one";
+	case -EBUSY:
+		return "; another daemon writes it: name another one";
 	case -ENOENT:
 		return "; make its folder";
 	case -ENOSPC:

@@ -59,12 +59,25 @@ slot_of(const struct session_kind *kind)
 	return i;
 }
 
+/* Wait for the thread of one that has ended: it takes no lock any more. */
+static void
+join(size_t i)
+{
+	if (slot[i].joinable)
+		pthread_join(slot[i].thread, NULL);
+	slot[i].joinable = false;
+}
+
 bool
 session_busy(const struct session_kind *kind)
 {
 	size_t i = slot_of(kind);
 
-	return i < KINDS && slot[i].running != NULL;
+	if (i == KINDS)
+		return false;
+	if (slot[i].running == NULL)
+		join(i);
+	return slot[i].running != NULL;
 }
 
 /* Wait a little; true if the client wants no more, or is gone. It never sends anything. */
@@ -91,10 +104,11 @@ session_main(void *arg)
 	pthread_mutex_unlock(&d->lock);
 	/* What workers have found since. */
 	(void)s->kind->pump(s, true);
-	close(s->fd);
 	pthread_mutex_lock(&d->lock);
 	slot[slot_of(s->kind)].running = NULL;
 	pthread_mutex_unlock(&d->lock);
+	/* A client that sees the end may ask for the next one. */
+	close(s->fd);
 	s->kind->done(s);
 	return NULL;
 }
@@ -108,9 +122,7 @@ session_start(struct session *s)
 		close(s->fd);
 		return -EBUSY;
 	}
-	if (slot[i].joinable)
-		pthread_join(slot[i].thread, NULL);
-	slot[i].joinable = false;
+	join(i);
 	slot[i].kind = s->kind;
 	slot[i].running = s;
 	if (pthread_create(&slot[i].thread, NULL, session_main, s) == 0) {
@@ -146,6 +158,5 @@ sessions_stop(struct daemon *d)
 			sl_store_relaxed(&slot[i].running->stop, true);
 	pthread_mutex_unlock(&d->lock);
 	for (size_t i = 0; i < KINDS; i++)
-		if (slot[i].joinable)
-			pthread_join(slot[i].thread, NULL);
+		join(i);
 }

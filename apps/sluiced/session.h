@@ -55,7 +55,7 @@ struct session {
  */
 int session_connect(struct session *s, const char *name) SL_MUST_CHECK;
 
-/** Is there one of that kind? Caller: with d->lock. */
+/** Is there one of that kind? Not once its client has seen its end. Caller: with d->lock. */
 bool session_busy(const struct session_kind *kind);
 
 /**

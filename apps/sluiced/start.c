@@ -21,6 +21,7 @@
 #include <rte_lcore.h>
 #include <rte_log.h>
 #include <rte_mbuf.h>
+#include <rte_mbuf_pool_ops.h>
 
 #include "../common/app.h"
 #include "daemon.h"
@@ -240,8 +241,8 @@ port_start(struct daemon *d, uint16_t i)
 	if (ret == 0 && p->bridge == 0)
 		ret = sl_inet_port_add(d->inet, &inet);
 	if (ret != 0)
-		app_fail("%s:%u: [%s %s]: does not start: %s.", d->path, p->line, p->section, p->name,
-			sl_strerror(ret));
+		app_fail("%s:%u: [%s %s]: does not start: %s.", d->path, p->line, p->section,
+			p->name, sl_strerror(ret));
 }
 
 /* The port's VLANs, each a port of the stack. */
@@ -347,12 +348,37 @@ workers_launch(struct daemon *d)
 			app_fail("lcore %u does not start.", d->worker[i].cpu);
 }
 
+/*
+ * As rte_pktmbuf_pool_create has it. But without hugepages that would give each packet a page of
+ * its own, nearly twice the memory, so that no device finds a packet in two places: there are no
+ * places but virtual ones then.
+ */
+static struct rte_mempool *
+packets_create(uint32_t n, uint16_t size)
+{
+	const struct rte_pktmbuf_pool_private room = {.mbuf_data_room_size = size};
+	struct rte_mempool *pool = rte_mempool_create_empty("sluiced", n,
+		(unsigned int)sizeof(struct rte_mbuf) + size, CACHE, sizeof(room),
+		(int)rte_socket_id(), rte_eal_has_hugepages() ? 0 : RTE_MEMPOOL_F_NO_IOVA_CONTIG);
+
+	if (pool == NULL)
+		return NULL;
+	if (rte_mempool_set_ops_byname(pool, rte_mbuf_best_mempool_ops(), NULL) == 0) {
+		rte_pktmbuf_pool_init(pool, RTE_PTR_ADD(&room, 0));
+		if (rte_mempool_populate_default(pool) >= 0) {
+			rte_mempool_obj_iter(pool, rte_pktmbuf_init, NULL);
+			return pool;
+		}
+	}
+	rte_mempool_free(pool);
+	return NULL;
+}
+
 static void
 pool_create(struct daemon *d)
 {
 	d->mbufs = conf_mbufs(&d->conf);
-	d->pool = rte_pktmbuf_pool_create(
-		"sluiced", d->mbufs, CACHE, 0, conf_mbuf_size(&d->conf), (int)rte_socket_id());
+	d->pool = packets_create(d->mbufs, conf_mbuf_size(&d->conf));
 	if (d->pool == NULL)
 		app_fail("%s: no memory for %u packets; give [sluiced] more \"memory\" than %u.",
 			d->path, d->mbufs, d->conf.memory_mb);

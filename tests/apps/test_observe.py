@@ -358,6 +358,17 @@ def check_capture(cases, bed, daemon):
             _, err = process.communicate(timeout=wire.PATIENCE_S)
         assert process.returncode == 0 and '3000 packets captured, 0 lost' in err, err
         assert len(blocks(path)[1]) == 3000
+    with cases('the next one may begin as soon as one has ended; filters look where the packet says'):
+        for n in range(8):
+            text = f'udp port 7 and udp[8] = {ord("a") + n}'
+            process = ctl(bed, 'capture', '-w', path, '-c', '2', text)
+            daemon_ready('capture')
+            echo(bed, 2, b'other')
+            echo(bed, 1, b'abcdefgh'[n:])
+            _, err = process.communicate(timeout=wire.PATIENCE_S)
+            assert process.returncode == 0 and '2 packets captured, 0 lost' in err, (n, err)
+            steps = traced(bed, text, packets=1, send=lambda at=n: echo(bed, 1, b'abcdefgh'[at:]))
+            assert steps[0]['length'] == 14 + 28 + 8 - n, steps
     with cases('mistakes of a capture are told'):
         for options in (['udp'], ['-w', path, '--port', 'nope'], ['-w', path, '-c', '0'],
                         ['-w', path, 'udp', 'prt']):

@@ -260,6 +260,7 @@ def check_control(cases, bed, daemon):
 
 
 def check_impostors(bed):
+    # One that closes at once is as a daemon with as many clients as it serves.
     hello = b'{"version":"x","pid":1,"max_output_len":16384}'
     for replies, code in (([hello, b'{"/sluice/info":null}'], 'protocol'),
                           ([hello, b'{"/sluice/info":{"protocol":2}}'], 'protocol'),
@@ -267,7 +268,7 @@ def check_impostors(bed):
                           ([hello, b'{"/sluice/info":{"protocol":1}}', b'{"/sluice/ports":[{}]}'],
                            'bad_answer'),
                           ([hello, b'\xff\0not json'], 'bad_answer'), ([b'[]'], 'bad_answer'),
-                          ([b'{' * 70000], 'bad_answer'), ([], 'bad_answer')):
+                          ([b'{' * 70000], 'bad_answer'), ([], 'busy')):
         path = f'{bed.folder}/impostor'
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
             s.bind(path)
@@ -617,10 +618,25 @@ def check_machine(cases, bed):
         assert not os.path.exists(RUNTIME), os.listdir(RUNTIME)
 
 
+def check_memory(cases, bed):
+    """What the packets of many services need is computed from the file, also without hugepages."""
+    text = BASE.replace(f', {V6}/64', '')
+    for i in range(40):
+        text += f'[service s{i}]\nkind = sink\nudp-port = {1000 + i}\n'
+    with cases('the memory that is taken by default is enough for many services'):
+        daemon = Daemon(bed, text)
+        try:
+            assert len(daemon.ctl('services')) == 40
+            daemon.end()
+        finally:
+            daemon.kill()
+
+
 def run(cases):
     bed = Bed(*sys.argv[1:3])
     check_words(cases)
     check_machine(cases, bed)
+    check_memory(cases, bed)
     check_two_ports(cases, bed)
     daemon = Daemon(bed, watchdog_us=400000)
     with cases('the init system hears of readiness and life'):

@@ -58,6 +58,24 @@ def test_every_page_is_there(d):
     assert len(titles) > 20 and not missing, missing
 
 
+def test_no_tag_is_shown(d):
+    """What was meant for the browser and is read as words, as code in a heading was."""
+    shown = {(name, m[0]) for name, text in d.texts.items() if name.startswith('md_doc_')
+             for m in re.finditer(r'</?(?:tt|code|em|b|strong|a|p)\b[^>]*>', text)}
+    assert not shown, shown
+
+
+def test_no_bar_has_a_backslash(d):
+    shown = {name for name, text in d.texts.items() if name.startswith('md_doc_') and re.search(r'\w\\\|', text)}
+    assert not shown, shown
+
+
+def test_index_leads_to_every_page(d):
+    linked = set(re.findall(r'\]\(([a-z-]+)\.md\)', read(d.source + '/doc/index.md')))
+    pages = {os.path.basename(path)[:-3] for path in glob.glob(d.source + '/doc/*.md')} - {'index'}
+    assert linked == pages, linked ^ pages
+
+
 def test_every_header_is_there(d):
     headers = glob.glob(d.source + '/lib/*/include/*.h')
     missing = [h for h in map(os.path.basename, headers)

@@ -4,10 +4,12 @@
 
 /* Datagrams into a mirror, and what its file has of them. */
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -553,6 +555,33 @@ what_took_the_name_meanwhile_stays(void)
 	unlink_all();
 }
 
+/* A second daemon with the same path. */
+static void
+what_another_process_writes_stays(void)
+{
+	struct mirror_conf conf = {.name = "test",
+		.file = path,
+		.file_size = MIRROR_FILE_MIN,
+		.files = 2,
+		.pool = pool};
+	struct mirror *m = NULL;
+	int fd = open(path, O_CREAT | O_EXCL | O_WRONLY, 0600);
+
+	REQUIRE(fd >= 0 && flock(fd, LOCK_EX) == 0);
+	CHECK_EQ(mirror_create(&conf, &m), -EBUSY);
+	CHECK(m == NULL && is_there("") && !is_there(".new"));
+	close(fd);
+	/* It has ended. */
+	REQUIRE(mirror_create(&conf, &m) == 0);
+	CHECK_EQ(mirror_begin(m), 0);
+	fd = open(path, O_RDONLY);
+	CHECK(fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0);
+	mirror_destroy(m, NULL);
+	CHECK_EQ(flock(fd, LOCK_SH | LOCK_NB), 0);
+	close(fd);
+	unlink_all();
+}
+
 static void
 what_is_no_place_is_refused(void)
 {
@@ -604,6 +633,7 @@ main(int argc, char **argv)
 	SL_TEST_RUN(one_that_is_not_begun_touches_no_file);
 	SL_TEST_RUN(one_that_is_begun_late_loses_nothing);
 	SL_TEST_RUN(what_took_the_name_meanwhile_stays);
+	SL_TEST_RUN(what_another_process_writes_stays);
 	SL_TEST_RUN(what_is_no_place_is_refused);
 	rmdir(folder);
 	return test_end();

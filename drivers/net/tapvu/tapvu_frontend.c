@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <linux/virtio_config.h>
 #include <linux/virtio_net.h>
@@ -480,15 +481,31 @@ socket_setup(struct tapvu_port *port)
 	return -EINVAL;
 }
 
+/*
+ * What a killed process has left there would keep rte_vhost from binding to it. Anything else must
+ * be found before rte_vhost does: when it cannot bind, it removes what is there, be it another
+ * one's.
+ */
+static bool
+path_is_free(const char *path)
+{
+	struct stat st;
+
+	(void)sl_unix_remove_stale(path, SOCK_STREAM);
+	return lstat(path, &st) != 0;
+}
+
 int
 tapvu_frontend_open(struct tapvu_port *port)
 {
 	uint64_t flags = port->args.client ? RTE_VHOST_USER_CLIENT : 0;
 	int ret;
 
-	/* What a killed process has left there would keep rte_vhost from binding to it. */
-	if (!port->args.client)
-		(void)sl_unix_remove_stale(port->args.path, SOCK_STREAM);
+	if (!port->args.client && !path_is_free(port->args.path)) {
+		TAPVU_LOG(ERR, "path=%s: somebody listens there, or it is no socket\n",
+			port->args.path);
+		return -EADDRINUSE;
+	}
 	if (rte_vhost_driver_register(port->args.path, flags) != 0) {
 		TAPVU_LOG(ERR,
 			"path=%s: the socket cannot be had; is it in use, or its folder missing?\n",
