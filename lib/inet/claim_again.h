@@ -24,6 +24,7 @@
 
 #include "cksum.h"
 #include "claim.h"
+#include "load.h"
 
 #define CLAIM_ETH 14u
 #define CLAIM_PLAIN4 (CLAIM_ETH + 20u + 8u)
@@ -77,26 +78,6 @@ claim_again_set(
 	a->known = true;
 }
 
-static inline uint64_t
-claim_read64(const char *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	__asm__("" : "+r"(v));
-	return v;
-}
-
-static inline uint32_t
-claim_read32(const char *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	__asm__("" : "+r"(v));
-	return v;
-}
-
 /* One store for one word: vectors made of several would take longer to make. */
 static inline __attribute__((always_inline)) void
 claim_write(uint8_t *to, const void *word, size_t octets)
@@ -144,12 +125,12 @@ claim_again_one(const struct inet_rx *rx, const struct claim_again *a, enum sl_i
 
 	if (!claim_again_may(m))
 		return false;
-	e0 = claim_read64(p);
-	e1 = claim_read64(p + 6);
-	w0 = claim_read64(p + 14);
-	w1 = claim_read64(p + 22);
-	w2 = claim_read64(p + 30);
-	w3 = claim_read32(p + 38);
+	e0 = load64(p);
+	e1 = load64(p + 6);
+	w0 = load64(p + 14);
+	w1 = load64(p + 22);
+	w2 = load64(p + 30);
+	w3 = load32(p + 38);
 	if (((e0 ^ rx->mac_want) & rx->mac_mask) != 0 ||
 		(uint16_t)(e1 >> CLAIM_AT(6, 2)) != rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4) ||
 		(w0 & CLAIM_MASK0) != CLAIM_WANT0 || (w1 & claim_mask1(kind)) != a->w1 ||

@@ -20,6 +20,7 @@
 
 #include "cksum.h"
 #include "inet_priv.h"
+#include "load.h"
 
 #define FAST_ETH 14u
 #define FAST_IP4 (FAST_ETH + 20u + 8u)
@@ -37,36 +38,6 @@
 #define FAST_HALF1(v) ((uint32_t)(v))
 #define FAST_BYTE(v, k) ((uint8_t)((v) >> (56 - 8 * (k))))
 #endif
-
-static inline uint16_t
-load16(const char *p)
-{
-	uint16_t v;
-
-	memcpy(&v, p, sizeof(v));
-	__asm__("" : "+r"(v));
-	return v;
-}
-
-static inline uint32_t
-load32(const char *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	__asm__("" : "+r"(v));
-	return v;
-}
-
-static inline uint64_t
-load64(const char *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	__asm__("" : "+r"(v));
-	return v;
-}
 
 /* Sum of the payload, before which its headers lie. */
 static inline uint64_t
