@@ -6,8 +6,8 @@
 
 /**
  * @file
- * EAL as tests want it: no hugepages, no devices but those named, a file prefix that no other program
- * has, and nothing left in the file system.
+ * EAL as tests want it: no hugepages, no devices but those named, a file prefix that no other
+ * program has, and nothing left in the file system.
  */
 
 #include <dirent.h>
@@ -24,12 +24,13 @@
 #define TEST_EAL_ARGS_MAX 32
 
 static char test_eal_dir[256];
+static pid_t test_eal_pid; /* children that a test forks off leave it alone */
 
 /* EAL removes no more than its mappings; its folder of locks and sockets stays. */
 static void
 test_eal_remove(void)
 {
-	int dir = open(test_eal_dir, O_RDONLY | O_DIRECTORY);
+	int dir = test_eal_pid == getpid() ? open(test_eal_dir, O_RDONLY | O_DIRECTORY) : -1;
 	DIR *d = dir < 0 ? NULL : fdopendir(dir);
 	const struct dirent *e;
 
@@ -37,15 +38,17 @@ test_eal_remove(void)
 		if (e->d_name[0] != '.')
 			unlinkat(dir, e->d_name, 0);
 	}
-	if (d != NULL)
-		closedir(d);
+	if (d == NULL)
+		return;
+	closedir(d);
 	rmdir(test_eal_dir);
 }
 
 /**
- * rte_eal_init, after which the calling thread may run on every CPU that it might run on before. EAL
- * binds it to its lcore's, and the threads that a test starts would inherit that: on one lcore they
- * would never run at the same time, and a stress test would show nothing.
+ * rte_eal_init, after which the calling thread may run on every CPU that it might run on before.
+ * EAL binds it to its lcore's, and the threads that a test starts would inherit that: on one lcore
+ * they would never run at the same time, and a stress test would show nothing. What EAL made is
+ * removed at exit.
  */
 static inline int
 test_eal_init(int argc, char **argv)
@@ -56,6 +59,11 @@ test_eal_init(int argc, char **argv)
 	pthread_getaffinity_np(pthread_self(), sizeof(cpus), &cpus);
 	ret = rte_eal_init(argc, argv);
 	pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus);
+	if (ret >= 0) {
+		snprintf(test_eal_dir, sizeof(test_eal_dir), "%s", rte_eal_get_runtime_dir());
+		test_eal_pid = getpid();
+		atexit(test_eal_remove);
+	}
 	return ret;
 }
 
@@ -65,7 +73,7 @@ test_eal_init(int argc, char **argv)
  * @param name   of the program, or its path: begins the file prefix
  * @param more   further arguments: "-l 0 --vdev=net_null0"; lcores are among them. --telemetry, if
  *               there is to be any.
- * @return       as test_eal_init. What it made is removed at exit.
+ * @return       as test_eal_init
  */
 static inline int
 test_eal_start(const char *name, const char *more)
@@ -74,7 +82,7 @@ test_eal_start(const char *name, const char *more)
 	static char text[1024], prefix[128];
 	char *args[TEST_EAL_ARGS_MAX], *save = NULL;
 	const char *slash = strrchr(name, '/');
-	int n = 0, ret;
+	int n = 0;
 
 	snprintf(prefix, sizeof(prefix), "--file-prefix=%s-%d", slash != NULL ? slash + 1 : name,
 		(int)getpid());
@@ -85,12 +93,7 @@ test_eal_start(const char *name, const char *more)
 		args[n++] = word;
 	args[n++] = prefix;
 	args[n] = NULL;
-	ret = test_eal_init(n, args);
-	if (ret >= 0) {
-		snprintf(test_eal_dir, sizeof(test_eal_dir), "%s", rte_eal_get_runtime_dir());
-		atexit(test_eal_remove);
-	}
-	return ret;
+	return test_eal_init(n, args);
 }
 
 #endif

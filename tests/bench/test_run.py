@@ -11,12 +11,15 @@ usage: test_run.py SLUICE_BENCH
 import glob
 import json
 import os
+import shutil
 import signal
 import struct
 import subprocess
 import sys
 import tempfile
 import time
+
+PREFIX = f'bench-run-{os.getpid()}'
 
 passed = failed = skipped = 0
 
@@ -158,7 +161,7 @@ def test_options(bench):
 def test_eal_arguments(bench):
     """EAL's own arguments; one lcore: rows that need another core say so."""
     status, out, err = run(bench, '-l', '0', '--no-huge', '-m', '256', '--no-pci', '--no-telemetry',
-                           f'--file-prefix=bench-run-{os.getpid()}', '--', 'udpq', '--json', '--seconds',
+                           f'--file-prefix={PREFIX}', '--', 'udpq', '--json', '--seconds',
                            '0.3', '--filter', 'one/')
     rows = rows_of(out)
     check('one lcore', status == 0 and len(rows) == 9 + 9 * 3, err or rows)
@@ -177,7 +180,7 @@ def datagram(port, payload):
 
 def test_wire(bench):
     """The hand-written loop on a port of the user's: takes what is UDP to port 9, counts the rest."""
-    eal = ('-l', '0', '--no-huge', '-m', '128', '--no-pci', '--no-telemetry', f'--file-prefix=bench-run-{os.getpid()}')
+    eal = ('-l', '0', '--no-huge', '-m', '128', '--no-pci', '--no-telemetry', f'--file-prefix={PREFIX}')
     frames = [datagram(port, b'x' * 22) for port in (9, 8, 9, 9)] + [bytes(60)]
     with tempfile.NamedTemporaryFile(suffix='.pcap') as f:
         f.write(struct.pack('=IHHiIII', 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1))
@@ -213,6 +216,7 @@ def main(bench):
     test_eal_arguments(bench)
     test_wire(bench)
     test_interrupt(bench)
+    shutil.rmtree(f'/var/run/dpdk/{PREFIX}', ignore_errors=True)  # EAL leaves it to whoever chose the prefix
     print(f'{passed} passed, {failed} failed, {skipped} skipped')
     return failed != 0
 
