@@ -40,6 +40,35 @@ sl_vmem_translate(const struct sl_vmem *mem, uint64_t guest, uint64_t *len)
 	return NULL;
 }
 
+static bool
+is_mapped(const struct sl_vmem *mem, const void *part, uint64_t bytes)
+{
+	for (uint32_t i = 0; i < mem->count; i++) {
+		const struct sl_vmem_region *g = &mem->region[i];
+		uint64_t offset = (uintptr_t)part - (uintptr_t)g->host;
+
+		if (offset < g->size)
+			return bytes <= g->size - offset;
+	}
+	return false;
+}
+
+bool
+sl_vring_is_mapped(const struct sl_vring_conf *conf, const struct sl_vmem *mem)
+{
+	uint64_t size = conf->size;
+
+	if ((conf->features & SL_VRING_F_PACKED) != 0)
+		return is_mapped(mem, conf->packed, size * sizeof(*conf->packed)) &&
+		       is_mapped(mem, conf->driver_event, sizeof(*conf->driver_event)) &&
+		       is_mapped(mem, conf->device_event, sizeof(*conf->device_event));
+	/* Flags and index before the entries, an event index behind them. */
+	return is_mapped(mem, conf->desc, size * sizeof(*conf->desc)) &&
+	       is_mapped(mem, conf->avail, (3 + size) * sizeof(uint16_t)) &&
+	       is_mapped(mem, conf->used,
+		       3 * sizeof(uint16_t) + size * sizeof(struct vring_used_elem));
+}
+
 bool
 vring_table_read(const struct sl_vmem *mem, uint64_t table, uint32_t index, struct vring_desc *copy)
 {

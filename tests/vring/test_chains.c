@@ -306,6 +306,40 @@ memory_tables(void)
 	}
 }
 
+/* A ring's parts end where the memory does, or one byte behind. */
+static void
+rings_that_are_mapped(void)
+{
+	static uint8_t m[2][4096] __attribute__((aligned(64)));
+	const struct sl_vmem mem = {2, {{0x1000, 4096, m[0]}, {0x2000, 4096, m[1]}}};
+
+	for (uint32_t ring = 0; ring < 2; ring++) {
+		for (uint32_t part = 0; part < 3; part++) {
+			uint32_t bytes[2][3] = {{16 * 16, 6 + 2 * 16, 6 + 8 * 16}, {16 * 16, 4, 4}};
+			uint8_t *end = m[1] + 4096 - bytes[ring][part];
+			uint8_t *at[3] = {m[0], m[0] + 1024, m[0] + 2048};
+			struct sl_vring_conf c = {
+				.size = 16, .features = ring == 1 ? SL_VRING_F_PACKED : 0};
+
+			for (uint32_t k = 0; k < 4; k++) {
+				/* At the end; over it; over the end of the other region, which
+				 * here nothing follows; before all. */
+				uint8_t *const places[] = {
+					end, end + 2, m[0] + 4096 - 2, (uint8_t *)16};
+
+				at[part] = places[k];
+				c.desc = (struct vring_desc *)at[0];
+				c.avail = (struct vring_avail *)at[1];
+				c.used = (struct vring_used *)at[2];
+				c.packed = (struct vring_packed_desc *)at[0];
+				c.driver_event = (struct vring_packed_desc_event *)at[1];
+				c.device_event = (struct vring_packed_desc_event *)at[2];
+				CHECK_EQ(sl_vring_is_mapped(&c, &mem), k == 0);
+			}
+		}
+	}
+}
+
 int
 main(void)
 {
@@ -319,5 +353,6 @@ main(void)
 	SL_TEST_RUN(copies_skip_and_stop);
 	SL_TEST_RUN(setups_that_are_refused);
 	SL_TEST_RUN(memory_tables);
+	SL_TEST_RUN(rings_that_are_mapped);
 	return test_end();
 }

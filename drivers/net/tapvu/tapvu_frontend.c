@@ -174,6 +174,9 @@ ring_conf(const struct tapvu_ring *r, struct sl_vring_conf *conf, int *call_fd, 
 	if (rte_vhost_get_vring_base(
 		    f->vid, (uint16_t)r->index, &conf->next_avail, &conf->next_used) != 0)
 		return -ENODEV;
+	/* rte_vhost looks at that when it is told a place, not when it is told a size. */
+	if (!sl_vring_is_mapped(conf, &f->mem))
+		return -EFAULT;
 	*call_fd = v.callfd;
 	*kick_fd = v.kickfd;
 	return 0;

@@ -178,6 +178,15 @@ int sl_vmem_check(const struct sl_vmem *mem) SL_MUST_CHECK;
 uint8_t *sl_vmem_translate(const struct sl_vmem *mem, uint64_t guest, uint64_t *len);
 
 /**
+ * Does each part of a ring lie wholly in one region of the memory table, for the size that it has?
+ *
+ * A backend library checks that when it is told a place, and not again when it is told another
+ * size.
+ * Caller: any thread.
+ */
+bool sl_vring_is_mapped(const struct sl_vring_conf *conf, const struct sl_vmem *mem);
+
+/**
  * Set up a ring.
  *
  * @param conf   copied

@@ -588,6 +588,10 @@ ring_lies(void)
 		struct peer p;
 
 		peer_start(&p, path, i % 2);
+		/* Where it is told to be does not lie in a ring of the size that was told before.
+		 */
+		if (lies[i / 2].value > RING_SIZE)
+			(void)!peer_state(&p, REQ_SET_VRING_BASE, 1, 0x8000u | 20000u);
 		(void)!peer_state(&p, lies[i / 2].request, lies[i / 2].index, lies[i / 2].value);
 		(void)!peer_settled(&p);
 		peer_desc(&p, 1, 0, FRAME_AT, HEADER + 60, 0, 0);
