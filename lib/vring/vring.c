@@ -237,6 +237,14 @@ sl_vring_want_kicks(struct sl_vring *r, bool want)
 	return sl_vring_ready(r);
 }
 
+bool
+sl_vring_recover(struct sl_vring *r, uint16_t *lost)
+{
+	SL_DEBUG_ASSERT(r->popped == 0);
+	*lost = 0;
+	return is_packed(r) && vring_packed_recover(r, lost);
+}
+
 void
 sl_vring_position(const struct sl_vring *r, uint16_t *next_avail, uint16_t *next_used)
 {

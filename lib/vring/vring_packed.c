@@ -144,23 +144,47 @@ vring_packed_rewind(struct sl_vring *r, uint16_t slots)
 	}
 }
 
+static uint16_t
+used_flags(bool wrap)
+{
+	return wrap ? F_AVAIL | F_USED : 0;
+}
+
+/* The slots of a chain behind its first one, which no driver looks at: for sl_vring_recover, which
+ * tells from the last one that the chain was being pushed, so that one is written first. */
+static void
+mark_rest(struct sl_vring *r, uint16_t slots)
+{
+	for (uint16_t i = (uint16_t)(slots - 1); i > 0; i--) {
+		uint16_t at = r->next_used;
+		bool wrap = r->used_wrap;
+
+		advance(r, &at, &wrap, i);
+		/* VR5: in this order, and behind the entry's id. */
+		sl_store_release(&r->conf.packed[at].flags, used_flags(wrap));
+	}
+}
+
 void
 vring_packed_push(struct sl_vring *r, const struct sl_vring_chain *chain, uint32_t len)
 {
 	struct vring_packed_desc *d = &r->conf.packed[r->next_used];
-	uint16_t flags = (uint16_t)((r->used_wrap ? F_AVAIL | F_USED : 0) |
-				    (len > 0 ? VRING_DESC_F_WRITE : 0));
+	uint16_t flags = (uint16_t)(used_flags(r->used_wrap) | (len > 0 ? VRING_DESC_F_WRITE : 0));
 
 	sl_store_relaxed(&d->id, chain->id);
 	sl_store_relaxed(&d->len, len);
+	if (SL_UNLIKELY(chain->slots > 1))
+		mark_rest(r, chain->slots);
 	/* The driver looks at the entries in turn: while the first one's flags are held back (VR2)
 	 * it cannot reach the others, so theirs may be written at once. */
 	if (r->unflushed == 0) {
 		r->first_slot = r->next_used;
 		r->first_flags = flags;
 		r->added = 0;
-	} else {
+	} else if (chain->slots == 1) {
 		sl_store_relaxed(&d->flags, flags);
+	} else {
+		sl_store_release(&d->flags, flags); /* VR5 */
 	}
 	r->added = (uint16_t)RTE_MIN((uint32_t)r->added + chain->slots, (uint32_t)r->conf.size);
 	advance(r, &r->next_used, &r->used_wrap, chain->slots);
@@ -199,4 +223,106 @@ vring_packed_want_kicks(struct sl_vring *r, bool want)
 	}
 	/* VR4: the driver that reads DESC reads the position that belongs to it. */
 	sl_store_release(&r->conf.device_event->flags, flags);
+}
+
+/* ---- where a dead device has left it ---- */
+
+static bool
+used_bit(const struct sl_vring *r, uint16_t at)
+{
+	return (sl_load_acquire(&r->conf.packed[at].flags) & F_USED) != 0; /* VR5 */
+}
+
+/*
+ * The slots at which the used bit changes; at slot 0, where the rounds change too, those at which
+ * it does not. A device that has flushed leaves one. One that has not leaves two more, around what
+ * it held back, and another two if it was pushing a chain of several slots, the last one first:
+ *
+ *     round of ones   1 1 1 0 0 0 0 0    1 1 1 0 1 1 0 0    1 1 1 0 1 1 0 0 1 0
+ *                           ^                  ^ ^   ^            ^ ^   ^   ^ ^
+ *                           resume             |     resume       |           resume
+ *                                              held back          held back
+ */
+#define CHANGES_MAX 5u
+
+/* Returns how many there are; more than CHANGES_MAX are no work of ours. */
+static uint32_t
+changes_find(const struct sl_vring *r, uint16_t at[CHANGES_MAX])
+{
+	bool before = used_bit(r, (uint16_t)(r->conf.size - 1));
+	uint32_t n = 0;
+
+	for (uint16_t i = 0; i < r->conf.size; i++) {
+		bool bit = used_bit(r, i);
+
+		if ((bit != before) != (i == 0)) {
+			if (n == CHANGES_MAX)
+				return n + 1;
+			at[n++] = i;
+		}
+		before = bit;
+	}
+	return n;
+}
+
+static uint16_t
+distance(const struct sl_vring *r, uint16_t from, uint16_t to)
+{
+	return (uint16_t)(to >= from ? to - from : to + r->conf.size - from);
+}
+
+/* Any of the changes could be the first one. It is the one from which the fewest slots reach to the
+ * last: nobody flushes half a ring at once. */
+static uint32_t
+first_change(const struct sl_vring *r, const uint16_t *at, uint32_t n)
+{
+	uint32_t best = 0;
+	uint16_t least = UINT16_MAX;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint16_t slots = distance(r, at[i], at[(i + n - 1) % n]);
+
+		if (slots < least) {
+			least = slots;
+			best = i;
+		}
+	}
+	return best;
+}
+
+/* Hand back with nothing in them the slots that no driver has seen: the first one is the last. */
+static void
+hand_back(struct sl_vring *r, uint16_t n)
+{
+	for (uint16_t i = n; i-- > 0;) {
+		struct vring_packed_desc *d;
+		uint16_t at = r->next_used;
+		bool wrap = r->used_wrap;
+
+		advance(r, &at, &wrap, i);
+		d = &r->conf.packed[at];
+		sl_store_relaxed(&d->len, 0u);
+		sl_store_release(&d->flags, used_flags(wrap)); /* VR2 */
+	}
+}
+
+bool
+vring_packed_recover(struct sl_vring *r, uint16_t *lost)
+{
+	uint16_t at[CHANGES_MAX], was = r->next_used;
+	bool wrapped = r->used_wrap;
+	uint32_t n = changes_find(r, at), first;
+
+	/* An even number is what a driver that writes meanwhile can make of it. */
+	if (n > CHANGES_MAX || n % 2 == 0)
+		return false;
+	first = first_change(r, at, n);
+	r->next_used = at[first];
+	r->used_wrap = !used_bit(r, at[first]); /* the round has not come to it */
+	*lost = distance(r, at[first], at[(first + n - 1) % n]);
+	hand_back(r, *lost);
+	advance(r, &r->next_used, &r->used_wrap, *lost);
+	r->next_avail = r->next_used;
+	r->avail_wrap = r->used_wrap;
+	return *lost > 0 || r->next_used != was || r->used_wrap != wrapped;
 }

@@ -63,6 +63,7 @@ void vring_packed_rewind(struct sl_vring *r, uint16_t slots);
 bool vring_packed_flush(struct sl_vring *r);
 void vring_packed_want_kicks(struct sl_vring *r, bool want);
 bool vring_packed_ready(struct sl_vring *r);
+bool vring_packed_recover(struct sl_vring *r, uint16_t *lost);
 
 /* What makes a descriptor plain, in a burst of them: limits of the ring, and the region that the
  * last one lay in, where the next one lies, too, as a rule. */

@@ -12,6 +12,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct sl_vring_conf conf = {.size = 1};
 	static struct sl_vmem mem;
 	struct sl_vring r;
+	uint16_t lost;
 
 	if (size < 6)
 		return 0;
@@ -25,6 +26,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	conf.device_event = fuzz_take(&in, sizeof(struct vring_packed_desc_event));
 	fuzz_memory(&in, &mem);
 	if (sl_vmem_check(&mem) != 0 || sl_vring_init(&r, &conf) != 0)
+		abort();
+	if ((data[3] & 2) != 0 && !sl_vring_recover(&r, &lost) && lost > 0)
 		abort();
 	fuzz_serve(&r, &mem);
 	fuzz_memory_free(&mem);

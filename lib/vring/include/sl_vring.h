@@ -118,8 +118,8 @@ enum sl_vring_features {
 	SL_VRING_F_INDIRECT = 1 << 1,
 	SL_VRING_F_EVENT_IDX = 1 << 2,
 	SL_VRING_F_IN_ORDER = 1 << 3,
-	/** This side only reads: descriptors count as readable whatever they say. No feature of virtio:
-	 * a widespread driver marks the header's entry in packed tables as writable. */
+	/** This side only reads: descriptors count as readable whatever they say. No feature of
+	 * virtio: a widespread driver marks the header's entry in packed tables as writable. */
 	SL_VRING_F_READ_ALL = 1 << 4,
 	SL_VRING_F_ALL = (1 << 5) - 1,
 };
@@ -257,6 +257,29 @@ bool sl_vring_flush(struct sl_vring *r) SL_MUST_CHECK;
  * Ordering: VR4: ask, then look; the driver makes available, then looks whether it must kick.
  */
 bool sl_vring_want_kicks(struct sl_vring *r, bool want) SL_MUST_CHECK;
+
+/**
+ * Find where a packed ring stands whose device ended without telling anyone, and resume there.
+ *
+ * A split ring's used index lies in shared memory, a packed ring's position lies nowhere: when a
+ * device is killed, a frontend can only repeat where the ring was when it was set up. But in each
+ * slot the used bit is turned over by the device alone, once a round, because a driver that makes a
+ * slot available leaves it as the device did in the round before (virtio 1.2, 2.8.1). So the slot
+ * where that bit changes is the next one. For this every slot of a chain that is pushed gets it,
+ * not only the first one, which is all that drivers look at.
+ *
+ * Entries that the device had pushed and not flushed, so that no driver has seen them, are handed
+ * back with length 0: what was in them is lost. They must be less than half the ring. One that
+ * another kind of device has left, with several chains that are marked in their first slot only,
+ * cannot be read so: it stays where it is.
+ *
+ * @param lost   set to the slots that were handed back so
+ * @return       true if the ring stands elsewhere than sl_vring_init was told, or slots were lost
+ * Caller: the holder of the ring, before its first pop. Reads each slot's flags once; what a driver
+ * does meanwhile, also an evil one, changes nothing but the place. Split: does nothing.
+ * Ordering: VR2 publishes what is handed back.
+ */
+bool sl_vring_recover(struct sl_vring *r, uint16_t *lost);
 
 /** Is anything available? Cheap; no outcome. Caller: the holder of the ring. */
 bool sl_vring_ready(struct sl_vring *r);
