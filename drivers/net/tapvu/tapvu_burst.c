@@ -14,9 +14,9 @@
 /* Frames moved one way on one pair before the other way has its turn. */
 #define BRIDGE_BUDGET 64u
 
-/* Wake the peer. Its descriptor does not block: it was set so when it came. */
-static void
-call_peer(struct tapvu_ring *r)
+/* Its descriptor does not block: it was set so when it came. */
+void
+tapvu_call_peer(struct tapvu_ring *r)
 {
 	uint64_t one = 1;
 
@@ -58,7 +58,7 @@ rx_ring(struct tapvu_rxq *q, struct tapvu_ring *r, uint32_t worker, struct rte_m
 	r->view.port = q->port->data->port_id;
 	got = sl_tapq_build_burst(q->tapq, worker, &r->view, m, n, &call);
 	if (call)
-		call_peer(r);
+		tapvu_call_peer(r);
 	rte_spinlock_unlock(&r->lock);
 	return got;
 }
@@ -105,7 +105,7 @@ bridge_pair(struct tapvu_port *port, uint32_t frontend, uint32_t pair)
 		(void)sl_tap_from_ring(&port->tap, (uint16_t)pair, &from->view, BRIDGE_BUDGET,
 			&from->bridged, &call);
 		if (call)
-			call_peer(from);
+			tapvu_call_peer(from);
 		rte_spinlock_unlock(&from->lock);
 	}
 	call = false;
@@ -113,7 +113,7 @@ bridge_pair(struct tapvu_port *port, uint32_t frontend, uint32_t pair)
 		(void)sl_tap_to_ring(&port->tap, (uint16_t)pair, &to->view, BRIDGE_BUDGET,
 			sl_load_relaxed(&port->bridge_max), &to->bridged, &call);
 		if (call)
-			call_peer(to);
+			tapvu_call_peer(to);
 		rte_spinlock_unlock(&to->lock);
 	}
 }
@@ -161,7 +161,7 @@ tapvu_tx_burst(void *queue, struct rte_mbuf **m, uint16_t n)
 			continue;
 		sent = sl_tapq_write_burst(&r->view, m, n, &r->written, &call);
 		if (call)
-			call_peer(r);
+			tapvu_call_peer(r);
 		rte_spinlock_unlock(&r->lock);
 		break;
 	}

@@ -193,6 +193,20 @@ call_fd_usable(int fd)
 	return fd;
 }
 
+/* The frontend of a backend that was killed cannot know where a packed ring stands. */
+static void
+resume(struct tapvu_ring *r)
+{
+	uint16_t lost, next, used;
+
+	if (!sl_vring_recover(&r->ring, &lost))
+		return;
+	sl_vring_position(&r->ring, &next, &used);
+	TAPVU_LOG(NOTICE,
+		"%s: ring %u goes on where an earlier backend left it, at %#x; slots lost: %u\n",
+		r->frontend->port->args.path, r->index, next, lost);
+}
+
 static void
 ring_up(struct tapvu_ring *r)
 {
@@ -203,10 +217,13 @@ ring_up(struct tapvu_ring *r)
 		return;
 	rte_spinlock_lock(&r->lock);
 	if (sl_vring_init(&r->ring, &conf) == 0) {
+		resume(r);
 		r->call_fd = call_fd_usable(call_fd);
 		view_set(r, r->frontend->features);
 		sl_store_relaxed(&r->up, 1u);
 		tapvu_intr_ring_up(r, kick_fd);
+		/* An earlier backend may have been killed before it could call. */
+		tapvu_call_peer(r);
 	}
 	rte_spinlock_unlock(&r->lock);
 }

@@ -133,6 +133,9 @@ int tapvu_intr_disable(struct rte_eth_dev *dev, uint16_t queue);
 void tapvu_intr_ring_up(struct tapvu_ring *r, int kick_fd);
 void tapvu_intr_ring_down(struct tapvu_ring *r);
 
+/** Tell the peer to look at the virtqueue, if it can be told. Caller: the holder of its lock. */
+void tapvu_call_peer(struct tapvu_ring *r);
+
 uint16_t tapvu_rx_burst(void *queue, struct rte_mbuf **m, uint16_t n);
 uint16_t tapvu_bridge_burst(void *queue, struct rte_mbuf **m, uint16_t n);
 uint16_t tapvu_tx_burst(void *queue, struct rte_mbuf **m, uint16_t n);

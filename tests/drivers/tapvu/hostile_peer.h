@@ -76,6 +76,7 @@ struct peer {
 	int memory_fd[2], kick[2], call[2];
 	uint8_t *memory[2];
 	bool packed;
+	uint16_t used[2]; /* split: where the rings stand, as far as a frontend can know */
 };
 
 /* False when the other side has closed the connection: it need not listen to everything. */
@@ -162,7 +163,7 @@ peer_rings(struct peer *p)
 	for (uint32_t i = 0; i < 2; i++) {
 		uint64_t at = GUEST + i * 3 * PART;
 		struct peer_message m = {.addr = {i, 0, at, at + 2 * PART, at + PART, 0}};
-		uint32_t base = p->packed ? 0x80008000u : 0; /* wrap counters are 1 */
+		uint32_t base = p->packed ? 0x80008000u : p->used[i]; /* wrap counters are 1 */
 
 		if (!peer_state(p, REQ_SET_VRING_NUM, i, RING_SIZE) ||
 			!peer_state(p, REQ_SET_VRING_BASE, i, base) ||
@@ -194,20 +195,29 @@ peer_features(struct peer *p)
 	return peer_say(p, &m, REQ_SET_FEATURES, 8, NULL, 0);
 }
 
-/* Connected, with memory of zeros; nothing said yet. */
-static inline void
-peer_open(struct peer *p, const char *path, bool packed)
+/* False when nobody listens there. */
+static inline bool
+peer_connect(struct peer *p, const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct timeval patience = {.tv_sec = 20};
 
-	memset(p, 0, sizeof(*p));
-	p->packed = packed;
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
 	p->socket = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	REQUIRE(p->socket >= 0);
 	REQUIRE(setsockopt(p->socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0);
-	REQUIRE(connect(p->socket, (struct sockaddr *)&address, sizeof(address)) == 0);
+	if (connect(p->socket, (struct sockaddr *)&address, sizeof(address)) == 0)
+		return true;
+	close(p->socket);
+	return false;
+}
+
+/* Memory of zeros, and descriptors to kick and to call with. */
+static inline void
+peer_make(struct peer *p, bool packed)
+{
+	memset(p, 0, sizeof(*p));
+	p->packed = packed;
 	for (int i = 0; i < 2; i++) {
 		p->memory_fd[i] = memfd_create("peer", MFD_CLOEXEC);
 		p->kick[i] = eventfd(0, EFD_NONBLOCK);
@@ -217,6 +227,14 @@ peer_open(struct peer *p, const char *path, bool packed)
 			mmap(NULL, REGION, PROT_READ | PROT_WRITE, MAP_SHARED, p->memory_fd[i], 0);
 		REQUIRE(p->memory[i] != MAP_FAILED && p->kick[i] >= 0 && p->call[i] >= 0);
 	}
+}
+
+/* Connected, with memory of zeros; nothing said yet. */
+static inline void
+peer_open(struct peer *p, const char *path, bool packed)
+{
+	peer_make(p, packed);
+	REQUIRE(peer_connect(p, path));
 }
 
 /* All that a decent frontend says until its rings run. */
