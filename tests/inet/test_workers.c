@@ -7,7 +7,6 @@
  * datagram may leave with another neighbour's MAC address.
  */
 #include <pthread.h>
-#include <sched.h>
 
 #include "inet_test.h"
 #include "sl_shared.h"
@@ -22,18 +21,6 @@ next_random(uint32_t *state)
 {
 	*state = *state * 1664525 + 1013904223;
 	return *state >> 8;
-}
-
-/* Off the core that EAL bound the main thread to, so that threads run at the same time. */
-static void
-run_anywhere(void)
-{
-	cpu_set_t all;
-
-	CPU_ZERO(&all);
-	for (int i = 0; i < CPU_SETSIZE; i++)
-		CPU_SET(i, &all);
-	sched_setaffinity(0, sizeof(all), &all);
 }
 
 static struct rte_mempool *pool[2];
@@ -101,7 +88,6 @@ worker_loop(void *arg)
 	uint16_t worker = *(uint16_t *)arg;
 	uint32_t state = seed + worker;
 
-	run_anywhere();
 	for (int i = 0; i < ROUNDS; i++) {
 		uint32_t peer = 10 + next_random(&state) % PEERS;
 
