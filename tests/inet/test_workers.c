@@ -16,13 +16,6 @@
 
 static uint32_t seed = 1;
 
-static uint32_t
-next_random(uint32_t *state)
-{
-	*state = *state * 1664525 + 1013904223;
-	return *state >> 8;
-}
-
 static struct rte_mempool *pool[2];
 static uint64_t sent_wrong; /* (a) */
 static uint64_t sent_right; /* (a) */
@@ -89,11 +82,11 @@ worker_loop(void *arg)
 	uint32_t state = seed + worker;
 
 	for (int i = 0; i < ROUNDS; i++) {
-		uint32_t peer = 10 + next_random(&state) % PEERS;
+		uint32_t peer = 10 + (test_random(&state) >> 8) % PEERS;
 
-		switch (next_random(&state) % 8) {
+		switch ((test_random(&state) >> 8) % 8) {
 		case 0:
-			peer_asks(worker, peer, (uint8_t)next_random(&state));
+			peer_asks(worker, peer, (uint8_t)(test_random(&state) >> 8));
 			break;
 		case 1:
 			sl_fetch_add_relaxed(&shared_now, 7 * T_S);

@@ -50,10 +50,8 @@ one_burst(uint32_t w, uint32_t *rng, uint32_t now_s)
 	uint16_t member[BRIDGE_BURST], n = 0;
 
 	for (uint32_t i = 0; i < BRIDGE_BURST; i++) {
-		uint64_t station;
+		uint64_t station = (test_random(rng) >> 16) % STATIONS;
 
-		*rng = *rng * 1664525 + 1013904223;
-		station = (*rng >> 16) % STATIONS;
 		if (hears(w, station))
 			mac[n++] = station + 1;
 	}

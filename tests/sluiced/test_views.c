@@ -59,8 +59,8 @@ decide_burst(uint32_t worker, const struct balancer_view *view, uint32_t *rng)
 	struct balancer_pick picks[BURST];
 
 	for (uint32_t i = 0; i < BURST; i++) {
-		*rng = *rng * 1664525 + 1013904223;
-		key[i] = (struct flow_key){.sport = (uint16_t)(*rng >> 22), .proto = 17};
+		key[i] =
+			(struct flow_key){.sport = (uint16_t)(test_random(rng) >> 22), .proto = 17};
 		keys[i] = &key[i];
 	}
 	balancer_pick_burst(balancer[worker], view, keys, BURST, picks);
