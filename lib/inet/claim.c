@@ -11,10 +11,8 @@
 #include "claim_again.h"
 #include "reasm.h"
 
-#define ETH_LEN CLAIM_ETH
 #define UDP_LEN 8u
-#define PLAIN4 CLAIM_PLAIN4
-#define PLAIN6 (ETH_LEN + 40u + UDP_LEN)
+#define PLAIN6 (CLAIM_ETH + 40u + UDP_LEN)
 #define COPY 64u	    /* of plain datagrams; PLAIN6 is 62 */
 #define IP4_FRAGMENT 0x3fff /* more fragments, or an offset */
 
@@ -61,8 +59,8 @@ plain(const struct inet_rx *rx, struct rte_mbuf *m, struct sl_inet_claimed *c, u
 	c->head = head;
 	c->head_len = (uint16_t)RTE_MIN(COPY, (uint32_t)m->data_len);
 	c->port = rx->port_id;
-	c->l2_len = ETH_LEN;
-	c->end = ETH_LEN + len;
+	c->l2_len = CLAIM_ETH;
+	c->end = CLAIM_ETH + len;
 	c->kind = claim->kind == SL_CLAIM_TO ? SL_CLAIMED_TO : SL_CLAIMED_FROM;
 	c->later = false;
 	c->plain = c->v4;
@@ -91,12 +89,12 @@ static inline enum verdict
 take_ip4(const struct inet_rx *rx, struct rte_mbuf *m, struct claim_again *again, uint8_t *h,
 	struct sl_inet_claimed *c)
 {
-	const uint8_t *ip = h + ETH_LEN;
+	const uint8_t *ip = h + CLAIM_ETH;
 	const struct sl_inet_claim *claim;
 	uint32_t src, dst, total = inet_get16(ip + 2), sum[5];
 	bool local;
 
-	if (m->data_len < PLAIN4 || ip[0] != 0x45 || ip[9] != IPPROTO_UDP ||
+	if (m->data_len < CLAIM_PLAIN4 || ip[0] != 0x45 || ip[9] != IPPROTO_UDP ||
 		(inet_get16(ip + 6) & IP4_FRAGMENT) != 0)
 		return NOT_OURS;
 	memcpy(&c->sport, ip + 20, 2);
@@ -113,8 +111,8 @@ take_ip4(const struct inet_rx *rx, struct rte_mbuf *m, struct claim_again *again
 	if (claim == NULL)
 		return NOT_OURS;
 	c->v4 = true;
-	c->l4_off = PLAIN4 - UDP_LEN;
-	if (total > m->data_len - ETH_LEN || inet_get16(ip + 24) + 20u != total ||
+	c->l4_off = CLAIM_PLAIN4 - UDP_LEN;
+	if (total > m->data_len - CLAIM_ETH || inet_get16(ip + 24) + 20u != total ||
 		total < 20 + UDP_LEN || !claim_unicast4(src) || !claim_unicast4(dst) || src == dst)
 		return ODD;
 	if (src == rx->bcast4 || dst == rx->bcast4 ||
@@ -134,7 +132,7 @@ take_ip4(const struct inet_rx *rx, struct rte_mbuf *m, struct claim_again *again
 static __attribute__((noinline)) enum verdict
 take_ip6(const struct inet_rx *rx, struct rte_mbuf *m, uint8_t *h, struct sl_inet_claimed *c)
 {
-	const uint8_t *ip = h + ETH_LEN;
+	const uint8_t *ip = h + CLAIM_ETH;
 	const struct sl_inet_claim *claim;
 	uint32_t len = inet_get16(ip + 4);
 
@@ -152,7 +150,7 @@ take_ip6(const struct inet_rx *rx, struct rte_mbuf *m, uint8_t *h, struct sl_ine
 	c->v4 = false;
 	c->l4_off = PLAIN6 - UDP_LEN;
 	/* Neither groups nor in 0::/8, where all the special ones are, nor of one link. */
-	if (len + ETH_LEN + 40 > m->data_len || len < UDP_LEN || inet_get16(ip + 44) != len ||
+	if (len + CLAIM_ETH + 40 > m->data_len || len < UDP_LEN || inet_get16(ip + 44) != len ||
 		c->src.b[0] == 0 || c->src.b[0] == 0xff || c->dst.b[0] == 0 ||
 		c->dst.b[0] == 0xff || inet_addr_equal(&c->src, &c->dst) ||
 		inet_is_link_local(&c->src) || inet_is_link_local(&c->dst) ||
@@ -169,7 +167,7 @@ take(const struct inet_rx *rx, struct rte_mbuf *m, struct claim_again *again, ui
 	uint64_t mac;
 	uint16_t type;
 
-	if (m->nb_segs != 1 || m->data_len < PLAIN4 ||
+	if (m->nb_segs != 1 || m->data_len < CLAIM_PLAIN4 ||
 		(m->ol_flags & (RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ_STRIPPED)) != 0)
 		return NOT_OURS;
 	/* A length that the compiler knows, for all but the shortest. */

@@ -234,6 +234,7 @@ def check_control(cases, bed, daemon):
             text = daemon.ctl(command, as_json=False)
             missing = [w for w in words if w not in text and w != NAME]
             assert not missing, f'{command} lacks {missing}: {text}'
+            assert command != 'lcores' or max(map(len, text.split('\n'))) <= 80, text
             assert daemon.ctl(command), command
     with cases('lcores sleep, and never longer than the ring takes to fill'):
         lcore = daemon.ctl('lcores')[0]
