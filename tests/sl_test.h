@@ -11,6 +11,7 @@
  * The last line of every program is "N passed, N failed, N skipped", in cases.
  */
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -45,6 +46,17 @@ static const char *test_why;  /* set when the running case was skipped */
 			exit(1);                                                                   \
 		}                                                                                  \
 	} while (0)
+
+/**
+ * The next number of a sequence that *state alone decides. Take the upper bits: the lower ones come
+ * around soon.
+ */
+static inline uint32_t
+test_random(uint32_t *state)
+{
+	*state = *state * 1664525 + 1013904223;
+	return *state;
+}
 
 #define SKIP(why)                                                                                  \
 	do {                                                                                       \

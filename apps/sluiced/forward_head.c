@@ -10,22 +10,6 @@
 
 #define IP4_DF 0x40 /* in octet 6 */
 
-static inline uint16_t
-fold(uint64_t sum)
-{
-	sum = (sum & UINT32_MAX) + (sum >> 32);
-	sum = (sum & UINT32_MAX) + (sum >> 32);
-	sum = (sum & UINT16_MAX) + (sum >> 16);
-	sum = (sum & UINT16_MAX) + (sum >> 16);
-	return (uint16_t)sum;
-}
-
-uint16_t
-forward_fold(uint64_t sum)
-{
-	return fold(sum);
-}
-
 static uint64_t
 load(const uint8_t *p)
 {
@@ -57,20 +41,13 @@ put_port(uint8_t *at, uint16_t new)
 	return (uint64_t) new + (uint16_t)~old;
 }
 
-static uint16_t
-adjusted(const uint8_t *at, uint64_t delta)
+static void
+adjust(uint8_t *at, uint64_t delta)
 {
 	uint16_t sum;
 
 	memcpy(&sum, at, sizeof(sum));
-	return (uint16_t)~fold((uint16_t)~sum + delta);
-}
-
-static void
-adjust(uint8_t *at, uint64_t delta)
-{
-	uint16_t sum = adjusted(at, delta);
-
+	sum = forward_sum(sum, delta);
 	memcpy(at, &sum, sizeof(sum));
 }
 
@@ -79,11 +56,8 @@ adjust_udp(uint8_t *at, uint64_t delta)
 {
 	uint16_t sum;
 
-	if ((at[0] | at[1]) == 0) /* none, which IPv4 allows */
-		return;
-	sum = adjusted(at, delta);
-	if (sum == 0)
-		sum = UINT16_MAX;
+	memcpy(&sum, at, sizeof(sum));
+	sum = forward_udp_sum(sum, delta);
 	memcpy(at, &sum, sizeof(sum));
 }
 

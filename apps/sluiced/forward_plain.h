@@ -50,27 +50,6 @@ forward_plain_end(const struct forward_end *end)
 	return e;
 }
 
-/* To 16 bits: a sum added to itself with its halves exchanged has the carry that goes around above
- * the middle. */
-static inline uint16_t
-forward_plain_fold(uint64_t sum)
-{
-	uint32_t half = (uint32_t)((sum + (sum << 32 | sum >> 32)) >> 32);
-
-	return (uint16_t)((half + (half << 16 | half >> 16)) >> 16);
-}
-
-/* A UDP checksum changed by that: 0 stays, for there is none; what comes out as 0 is 0xffff. */
-static inline uint16_t
-forward_plain_udp_sum(uint16_t old, uint64_t delta)
-{
-	uint16_t sum = (uint16_t)~forward_plain_fold((uint16_t)~old + delta);
-
-	if (SL_UNLIKELY(old == 0))
-		return 0;
-	return sum != 0 ? sum : UINT16_MAX;
-}
-
 /* Can forward_plain send that way at all? */
 static inline bool
 forward_plain_way(const struct sl_inet_way *way)
@@ -123,12 +102,11 @@ forward_plain(const struct sl_inet_claimed *c, const struct sl_inet_way *way,
 		w2 &= ~((uint64_t)UINT16_MAX << PLAIN_AT(4, 2));
 		w2 |= (uint64_t)end.port << PLAIN_AT(4, 2);
 	}
-	ip_sum = (uint16_t) ~(w1 >> PLAIN_AT(2, 2));
-	ip_sum = (uint16_t)~forward_plain_fold(ip_sum + delta + PLAIN_HOP);
+	ip_sum = forward_sum((uint16_t)(w1 >> PLAIN_AT(2, 2)), delta + PLAIN_HOP);
 	w1 &= ~((uint64_t)UINT16_MAX << PLAIN_AT(2, 2));
 	w1 |= (uint64_t)ip_sum << PLAIN_AT(2, 2);
 	w1 -= UINT64_C(1) << PLAIN_AT(0, 1);
-	udp_sum = forward_plain_udp_sum((uint16_t)(w3 >> PLAIN_AT3(2)), delta + ports);
+	udp_sum = forward_udp_sum((uint16_t)(w3 >> PLAIN_AT3(2)), delta + ports);
 	w3 &= (uint32_t)UINT16_MAX << PLAIN_AT3(0);
 	w3 |= (uint32_t)udp_sum << PLAIN_AT3(2);
 	m->ol_flags = 0;

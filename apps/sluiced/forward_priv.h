@@ -105,8 +105,37 @@ bool forward_hop(uint8_t *ip, bool v4);
 bool forward_whole(const uint8_t *ip, bool v4);
 /** Sum of the pseudo header as a partial checksum has it: folded, not complemented. */
 uint16_t forward_pseudo(const uint8_t *ip, bool v4, uint8_t proto, uint32_t len);
-/** Fold a sum of words in memory order to 16 bits. */
-uint16_t forward_fold(uint64_t sum);
+
+/* ---- checksums: sums are of words in memory order ---- */
+
+/** Fold a sum to 16 bits. */
+static inline uint16_t
+forward_fold(uint64_t sum)
+{
+	/* Added to itself with its halves exchanged, a sum has the carry that goes around above the
+	 * middle. */
+	uint32_t half = (uint32_t)((sum + (sum << 32 | sum >> 32)) >> 32);
+
+	return (uint16_t)((half + (half << 16 | half >> 16)) >> 16);
+}
+
+/** What becomes of a checksum when the sum of what it covers grows by delta (RFC 1624). */
+static inline uint16_t
+forward_sum(uint16_t old, uint64_t delta)
+{
+	return (uint16_t)~forward_fold((uint16_t)~old + delta);
+}
+
+/** The same for UDP: 0 stays, for there is none; what comes out as 0 is 0xffff. */
+static inline uint16_t
+forward_udp_sum(uint16_t old, uint64_t delta)
+{
+	uint16_t sum = forward_sum(old, delta);
+
+	if (SL_UNLIKELY(old == 0))
+		return 0;
+	return sum != 0 ? sum : UINT16_MAX;
+}
 
 /* ---- packets on workers ---- */
 

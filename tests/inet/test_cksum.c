@@ -14,8 +14,7 @@ static uint32_t seed = 12345;
 static uint8_t
 random_byte(void)
 {
-	seed = seed * 1664525 + 1013904223;
-	return (uint8_t)(seed >> 24);
+	return (uint8_t)(test_random(&seed) >> 24);
 }
 
 static void

@@ -26,8 +26,7 @@ static struct fed burst_fed[ROUNDS][SL_INET_BURST];
 static uint32_t
 draw(uint32_t n)
 {
-	state = state * 1664525u + 1013904223u;
-	return (state >> 8) % n;
+	return (test_random(&state) >> 8) % n;
 }
 
 static void

@@ -7,7 +7,6 @@
  * datagram may leave with another neighbour's MAC address.
  */
 #include <pthread.h>
-#include <sched.h>
 
 #include "inet_test.h"
 #include "sl_shared.h"
@@ -16,25 +15,6 @@
 #define ROUNDS 20000
 
 static uint32_t seed = 1;
-
-static uint32_t
-next_random(uint32_t *state)
-{
-	*state = *state * 1664525 + 1013904223;
-	return *state >> 8;
-}
-
-/* Off the core that EAL bound the main thread to, so that threads run at the same time. */
-static void
-run_anywhere(void)
-{
-	cpu_set_t all;
-
-	CPU_ZERO(&all);
-	for (int i = 0; i < CPU_SETSIZE; i++)
-		CPU_SET(i, &all);
-	sched_setaffinity(0, sizeof(all), &all);
-}
 
 static struct rte_mempool *pool[2];
 static uint64_t sent_wrong; /* (a) */
@@ -101,13 +81,12 @@ worker_loop(void *arg)
 	uint16_t worker = *(uint16_t *)arg;
 	uint32_t state = seed + worker;
 
-	run_anywhere();
 	for (int i = 0; i < ROUNDS; i++) {
-		uint32_t peer = 10 + next_random(&state) % PEERS;
+		uint32_t peer = 10 + (test_random(&state) >> 8) % PEERS;
 
-		switch (next_random(&state) % 8) {
+		switch ((test_random(&state) >> 8) % 8) {
 		case 0:
-			peer_asks(worker, peer, (uint8_t)next_random(&state));
+			peer_asks(worker, peer, (uint8_t)(test_random(&state) >> 8));
 			break;
 		case 1:
 			sl_fetch_add_relaxed(&shared_now, 7 * T_S);

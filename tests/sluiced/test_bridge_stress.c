@@ -50,10 +50,8 @@ one_burst(uint32_t w, uint32_t *rng, uint32_t now_s)
 	uint16_t member[BRIDGE_BURST], n = 0;
 
 	for (uint32_t i = 0; i < BRIDGE_BURST; i++) {
-		uint64_t station;
+		uint64_t station = (test_random(rng) >> 16) % STATIONS;
 
-		*rng = *rng * 1664525 + 1013904223;
-		station = (*rng >> 16) % STATIONS;
 		if (hears(w, station))
 			mac[n++] = station + 1;
 	}
@@ -161,15 +159,8 @@ stations_come_move_and_go(void)
 int
 main(int argc, char **argv)
 {
-	cpu_set_t all;
-
 	(void)argc;
 	REQUIRE(test_eal_start(argv[0], "-l 0") >= 0);
-	/* Off the core that EAL bound this thread to, so that threads run at the same time. */
-	CPU_ZERO(&all);
-	for (int i = 0; i < CPU_SETSIZE; i++)
-		CPU_SET(i, &all);
-	sched_setaffinity(0, sizeof(all), &all);
 	printf("seed 1, %u rounds\n", ROUNDS);
 	SL_TEST_RUN(stations_come_move_and_go);
 	return test_end();

@@ -507,11 +507,8 @@ random_steps(void)
 
 	flowtab_turn(t, now);
 	for (int step = 0; step < 20000; step++) {
-		uint32_t n, id;
+		uint32_t n = (test_random(&rng) >> 8) % KEYS, id = t_find(t, n);
 
-		rng = rng * 1664525 + 1013904223;
-		n = (rng >> 8) % KEYS;
-		id = t_find(t, n);
 		lookups++;
 		if (model[n].live && now - model[n].used >= 500)
 			model[n].live = false;

@@ -18,8 +18,7 @@ static uint32_t state = 4711;
 static uint32_t
 draw(uint32_t n)
 {
-	state = state * 1664525u + 1013904223u;
-	return (state >> 8) % n;
+	return (test_random(&state) >> 8) % n;
 }
 
 /* A frame with its number in the identification or the flow label; both directions, both families.

@@ -288,8 +288,7 @@ everything_has_one_end(void)
 	for (int i = 0; i < 200000; i++) {
 		bool due;
 
-		random = random * 1664525u + 1013904223u;
-		now += random >> 24;
+		now += test_random(&random) >> 24;
 		due = health_turn(&h, &usual, now);
 		switch (random >> 16 & 7) {
 		case 0:

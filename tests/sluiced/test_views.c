@@ -59,8 +59,8 @@ decide_burst(uint32_t worker, const struct balancer_view *view, uint32_t *rng)
 	struct balancer_pick picks[BURST];
 
 	for (uint32_t i = 0; i < BURST; i++) {
-		*rng = *rng * 1664525 + 1013904223;
-		key[i] = (struct flow_key){.sport = (uint16_t)(*rng >> 22), .proto = 17};
+		key[i] =
+			(struct flow_key){.sport = (uint16_t)(test_random(rng) >> 22), .proto = 17};
 		keys[i] = &key[i];
 	}
 	balancer_pick_burst(balancer[worker], view, keys, BURST, picks);
@@ -132,15 +132,8 @@ views_change_under_decisions(void)
 int
 main(int argc, char **argv)
 {
-	cpu_set_t all;
-
 	(void)argc;
 	REQUIRE(test_eal_start(argv[0], "-l 0") >= 0);
-	/* Off the core that EAL bound this thread to, so that threads run at the same time. */
-	CPU_ZERO(&all);
-	for (int i = 0; i < CPU_SETSIZE; i++)
-		CPU_SET(i, &all);
-	sched_setaffinity(0, sizeof(all), &all);
 	printf("seed 1, %u rounds\n", ROUNDS);
 	SL_TEST_RUN(views_change_under_decisions);
 	return test_end();

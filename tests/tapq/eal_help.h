@@ -5,8 +5,6 @@
 #define EAL_HELP_H
 
 /* EAL without hugepages, and a tap queue over an allocator of its own. */
-#include <pthread.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <rte_eal.h>
@@ -23,12 +21,7 @@ static uint32_t chunk_size; /* of the next tapq_open; 0: the mode's default */
 static inline void
 eal_start(void)
 {
-	cpu_set_t cpus;
-
-	REQUIRE(pthread_getaffinity_np(pthread_self(), sizeof(cpus), &cpus) == 0);
 	REQUIRE(test_eal_start("tapq", "-l 0 --log-level=3") >= 0);
-	/* EAL tied this thread to one core; those that it starts are to run side by side. */
-	REQUIRE(pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus) == 0);
 	headers = rte_pktmbuf_pool_create_by_ops(
 		"headers", 4095, 0, 0, 0, SOCKET_ID_ANY, TEST_POOL_OPS_TSAN);
 	large = rte_pktmbuf_pool_create_by_ops(

@@ -26,8 +26,7 @@ static uint32_t seed;
 static uint32_t
 rnd(uint32_t *state)
 {
-	*state = *state * 1664525 + 1013904223;
-	return *state >> 16;
+	return test_random(state) >> 16;
 }
 
 /* As lib/inet hands them over; the payload says who sent it and which it is. */

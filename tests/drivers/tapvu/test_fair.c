@@ -15,7 +15,6 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
-#include "sl_base.h"
 #include "sl_test.h"
 #include "sl_test_eal.h"
 
@@ -127,20 +126,16 @@ none_is_served_last(void)
 int
 main(int argc, char **argv)
 {
-	char prefix[64], socket[64], text[128], name[32];
-	char *args[] = {(char *)"test_fair", (char *)"--no-huge", (char *)"-m", (char *)"256",
-		(char *)"--no-pci", (char *)"--no-telemetry", (char *)"-l", (char *)"0",
-		(char *)"-d", NULL, (char *)"--log-level=3", (char *)"--file-prefix", prefix};
+	char args[512], socket[64], text[128], name[32];
 
 	if (argc != 2) {
 		fprintf(stderr, "usage: test_fair PLUGIN\n");
 		return 2;
 	}
-	args[9] = argv[1];
-	snprintf(prefix, sizeof(prefix), "sl_fair_%d", (int)getpid());
 	snprintf(socket, sizeof(socket), "/tmp/sl_fair_%d.sock", (int)getpid());
 	snprintf(text, sizeof(text), "path=%s", socket);
-	REQUIRE(test_eal_init(SL_COUNT_OF(args), args) >= 0);
+	snprintf(args, sizeof(args), "-l 0 -d %s --log-level=3", argv[1]);
+	REQUIRE(test_eal_start(argv[0], args) >= 0);
 	pool = rte_pktmbuf_pool_create("packets", 8191, 64, 0, RTE_MBUF_DEFAULT_BUF_SIZE, 0);
 	REQUIRE(pool != NULL);
 	ours = port_add("net_tapvu0", text);

@@ -715,19 +715,15 @@ packets_are_back(void)
 int
 main(int argc, char **argv)
 {
-	char prefix[64];
-	char *args[] = {(char *)"test_hostile", (char *)"--no-huge", (char *)"-m", (char *)"256",
-		(char *)"--no-pci", (char *)"--no-telemetry", (char *)"--lcores", (char *)"0",
-		(char *)"-d", NULL, (char *)"--log-level=*:1", (char *)"--file-prefix", prefix};
+	char args[512];
 
 	if (argc != 2) {
 		fprintf(stderr, "usage: test_hostile PLUGIN\n");
 		return 2;
 	}
-	args[9] = argv[1];
-	snprintf(prefix, sizeof(prefix), "sl_tapvuh_%d", (int)getpid());
 	snprintf(path, sizeof(path), "/tmp/sl_tapvuh_%d.sock", (int)getpid());
-	REQUIRE(test_eal_init(SL_COUNT_OF(args), args) >= 0);
+	snprintf(args, sizeof(args), "--lcores 0 -d %s --log-level=*:1", argv[1]);
+	REQUIRE(test_eal_start(argv[0], args) >= 0);
 	pool = rte_pktmbuf_pool_create("packets", 8191, 64, 0, RTE_MBUF_DEFAULT_BUF_SIZE, 0);
 	REQUIRE(pool != NULL);
 	ports_create();

@@ -315,8 +315,6 @@ frontend(const char *options)
 	snprintf(prefix, sizeof(prefix), "sl_tapvuhf_%d", (int)getpid());
 	REQUIRE(recv(control[0], &word, 1, 0) == 1);
 	REQUIRE(test_eal_init(SL_COUNT_OF(eal), eal) >= 0);
-	snprintf(test_eal_dir, sizeof(test_eal_dir), "%s", rte_eal_get_runtime_dir());
-	atexit(test_eal_remove);
 	source = rte_pktmbuf_pool_create("first", 2047, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, 0);
 	REQUIRE(source != NULL);
 	snprintf(args, sizeof(args), "path=%s,%s", path, options);

@@ -18,7 +18,6 @@
 #include <rte_mbuf.h>
 
 #include "cpus.h"
-#include "sl_base.h"
 #include "sl_shared.h"
 #include "sl_test.h"
 #include "sl_test_eal.h"
@@ -447,24 +446,20 @@ ports_create(char **argv, const char *socket)
 int
 main(int argc, char **argv)
 {
-	char prefix[64], socket[64], lcores[64];
-	char *args[] = {(char *)"test_loop", (char *)"--no-huge", (char *)"-m", (char *)"256",
-		(char *)"--no-pci", (char *)"--no-telemetry", (char *)"--lcores", lcores,
-		(char *)"-d", NULL, (char *)"--log-level=3", (char *)"--file-prefix", prefix};
+	char args[512], socket[64];
 
 	if (argc != 5) {
 		fprintf(stderr,
 			"usage: test_loop PLUGIN QUEUES VIRTIO_USER_OPTIONS TAPVU_OPTIONS\n");
 		return 2;
 	}
-	/* Three lcores, over what CPUs there are. */
-	snprintf(lcores, sizeof(lcores), "(0-2)@(%u,%u)", cpu_nth(0), cpu_nth(1));
-	args[9] = argv[1];
 	queues = (uint16_t)atoi(argv[2]);
 	longest = strstr(argv[3], "mrg_rxbuf=0") != NULL ? 1514 : 9000;
-	snprintf(prefix, sizeof(prefix), "sl_tapvu_%d", (int)getpid());
 	snprintf(socket, sizeof(socket), "/tmp/sl_tapvu_%d.sock", (int)getpid());
-	REQUIRE(test_eal_init(SL_COUNT_OF(args), args) >= 0);
+	/* Three lcores, over what CPUs there are. */
+	snprintf(args, sizeof(args), "--lcores (0-2)@(%u,%u) -d %s --log-level=3", cpu_nth(0),
+		cpu_nth(1), argv[1]);
+	REQUIRE(test_eal_start(argv[0], args) >= 0);
 	REQUIRE(rte_lcore_count() == 3);
 	pool = rte_pktmbuf_pool_create("packets", 16383, 64, 0, RTE_MBUF_DEFAULT_BUF_SIZE, 0);
 	REQUIRE(pool != NULL);
