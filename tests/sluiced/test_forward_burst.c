@@ -48,6 +48,24 @@ make(struct t_frame *f, uint16_t number)
 	put16(f->b + (u.v6 ? 16 : 18), number);
 	if (!u.v6)
 		t_fix_ip4(f, 14);
+	f_tag(f);
+}
+
+/* What was sent as the i-th, without the tag that it must have. */
+static const uint8_t *
+sent_data(unsigned int i, size_t *len)
+{
+	static uint8_t frame[2048];
+	const uint8_t *p = t_out_data(i, len);
+
+	if (f_vlan == 0)
+		return p;
+	REQUIRE(*len > 18 && *len <= sizeof(frame) && get16(p + 12) == 0x8100);
+	CHECK_EQ(get16(p + 14), f_vlan);
+	*len -= 4;
+	memcpy(frame, p, 12);
+	memcpy(frame + 12, p + 16, *len - 12);
+	return frame;
 }
 
 /* In one segment or two, or in memory that others see. */
@@ -87,7 +105,7 @@ collect(struct t_frame *sent, const bool *odd)
 
 	for (unsigned int i = 0; i < t_outs; i++) {
 		size_t len;
-		const uint8_t *p = t_out_data(i, &len);
+		const uint8_t *p = sent_data(i, &len);
 		bool v6 = p[12] != 8;
 		size_t l4 = 14 + (v6 ? 40u : (p[14] & 15u) * 4u);
 		unsigned int number = number_of(p), flow;
@@ -138,8 +156,9 @@ neighbours(void)
 		for (uint16_t i = 0; i < SL_INET_BURST; i++) {
 			make(&in[i], i);
 			how[i] = draw(12);
-			odd[i] = how[i] == 0 || in[i].b[14] == 0x46;
-			CHECK_EQ(t_feed_mbuf(pack(&in[i], how[i])), SL_RX_CLAIMED);
+			odd[i] = how[i] == 0 || in[i].b[f_vlan != 0 ? 18 : 14] == 0x46;
+			/* None of them goes the way of plain ones. */
+			CHECK_EQ(t_feed_mbuf(pack(&in[i], how[i] == 0 ? 0 : 1)), SL_RX_CLAIMED);
 		}
 		t_flush();
 		errors = collect(single, odd);
@@ -162,6 +181,14 @@ neighbours(void)
 	}
 	CHECK(total > ROUNDS * SL_INET_BURST / 2);
 	f_close();
+}
+
+static void
+tagged(void)
+{
+	f_vlan = 5;
+	neighbours();
+	f_vlan = 0;
 }
 
 /* To a client whose address nobody has asked for: they wait, and leave as they came. */
@@ -210,6 +237,7 @@ main(int argc, char **argv)
 	(void)argc;
 	t_init(argv[0]);
 	SL_TEST_RUN(neighbours);
+	SL_TEST_RUN(tagged);
 	SL_TEST_RUN(unknown);
 	return test_end();
 }
