@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include <rte_hash.h>
-#include <rte_jhash.h>
 #include <rte_malloc.h>
 #include <rte_prefetch.h>
 
@@ -61,17 +60,28 @@ check_conf(struct flowtab_conf *c)
 	return 0;
 }
 
-/* All of it, but for IPv4 only what can differ from key to key: a third of the words. */
+/* Both halves of the product. */
+static inline uint64_t
+mix(uint64_t a, uint64_t b)
+{
+	__extension__ unsigned __int128 product = (unsigned __int128)a * b;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* By pairs of words, each of which is hidden by a secret of its own: nobody outside can make a
+ * product, or the difference of two, what he wants. */
 static inline uint32_t
 hash(const struct flow_key *key, uint32_t seed)
 {
-	const uint32_t mapped = RTE_BE32(0xffff); /* ::ffff:a.b.c.d */
-	uint32_t w[sizeof(*key) / sizeof(uint32_t)];
+	const uint64_t secret = seed * UINT64_C(0x9e3779b97f4a7c15) ^ UINT64_C(0xd6e8feb86659fd93);
+	uint64_t w[sizeof(*key) / sizeof(uint64_t)], h;
 
+	_Static_assert(SL_COUNT_OF(w) == 6, "three pairs");
 	memcpy(w, key, sizeof(w));
-	if ((w[0] | w[1] | (w[2] ^ mapped) | w[4] | w[5] | (w[6] ^ mapped) | w[10] | w[11]) != 0)
-		return rte_jhash_32b(w, SL_COUNT_OF(w), seed);
-	return rte_jhash_32b((const uint32_t[]){w[3], w[7], w[8], w[9]}, 4, seed);
+	h = mix(w[0] ^ secret * 3, w[1] ^ secret * 5) ^ mix(w[2] ^ secret * 7, w[3] ^ secret * 11);
+	h = mix(h ^ w[4], w[5] ^ secret * 13);
+	return (uint32_t)(h ^ h >> 32);
 }
 
 /* For rte_hash. */
@@ -225,21 +235,7 @@ flowtab_turn(struct flowtab *t, uint64_t now_ms)
 	return move_hand(t, passed_ms);
 }
 
-/* All octets of two keys at once: no branch until the end. */
-static inline bool
-same_key(const struct flow_key *a, const struct flow_key *b)
-{
-	uint64_t x[sizeof(*a) / 8], y[sizeof(*b) / 8], differ = 0;
-
-	_Static_assert(sizeof(*a) % 8 == 0, "whole words");
-	memcpy(x, a, sizeof(x));
-	memcpy(y, b, sizeof(y));
-	for (size_t i = 0; i < SL_COUNT_OF(x); i++)
-		differ |= x[i] ^ y[i];
-	return differ == 0;
-}
-
-/* Keys of a burst: equal ones next to each other are a run, which is looked up once. */
+/* Keys of a burst: those next to each other that are one are a run, which is looked up once. */
 struct runs {
 	uint32_t n;
 	uint16_t end[FLOWTAB_BURST]; /* behind its last key */
@@ -251,15 +247,12 @@ struct runs {
 static inline void
 find_runs(const struct flowtab *t, const struct flow_key *const *keys, uint16_t n, struct runs *r)
 {
-	const struct flow_key *last = NULL;
-
 	r->n = 0;
 	for (uint16_t i = 0; i < n; i++) {
-		if (keys[i] != last && (last == NULL || !same_key(keys[i], last))) {
+		if (i == 0 || keys[i] != keys[i - 1]) {
 			r->key[r->n] = keys[i];
 			r->hash[r->n++] = hash(keys[i], t->seed);
 		}
-		last = keys[i];
 		r->end[r->n - 1] = (uint16_t)(i + 1);
 	}
 }

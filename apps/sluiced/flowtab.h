@@ -121,7 +121,7 @@ uint32_t flowtab_turn(struct flowtab *t, uint64_t now_ms);
 /**
  * Look flows up and note that they are in use.
  *
- * @param keys   n pointers; those of a run of equal keys had better be equal, too
+ * @param keys   n pointers; where they are the same one after another, it is looked up once
  * @param n      0..FLOWTAB_BURST
  * @param ids    set for each: its id, or FLOWTAB_NONE. An id is good until the next turn, removal
  * or end of the burst.
