@@ -341,48 +341,15 @@ refill(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t worker, uint32_t si
 	return 0;
 }
 
-/* The cursor's chunk has room for one more. */
-static inline void
-advance(const struct sl_frag *f, struct sl_frag_cursor *c, uint32_t size, struct sl_frag_slice *out)
-{
-	out->addr = c->base + c->offset;
-	out->size = f->mode == SL_FRAG_PAGE ? f->chunk_size : RTE_ALIGN_CEIL(size, SL_CACHE_LINE);
-	out->chunk = c->chunk;
-	sl_store_relaxed(&c->offset, c->offset + out->size);
-	sl_store_relaxed(&c->handed, c->handed + 1);
-}
-
+/* Give the cursor a chunk with room for that many bytes, where it has none. */
 static int
-carve(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t worker, uint32_t size,
-	struct sl_frag_slice *out)
+make_room(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t worker, uint32_t size)
 {
-	if (size - 1 >= c->limit - c->offset) {
-		int ret;
-
-		if (size == 0)
-			return -EINVAL;
-		if (size > f->chunk_size)
-			return -EMSGSIZE;
-		ret = refill(f, c, worker, size);
-		if (ret != 0)
-			return ret;
-	}
-	advance(f, c, size, out);
-	return 0;
-}
-
-__attribute__((noinline)) int
-sl_frag_carve_slow(struct sl_frag *f, uint32_t worker, uint32_t size, struct sl_frag_slice *out)
-{
-	rte_mcslock_t me;
-	int ret;
-
-	if (f->mode != SL_FRAG_LOCK)
-		return carve(f, &f->cursors[worker], worker, size, out);
-	frag_lock(f, &me);
-	ret = carve(f, frag_shared_cursor(f), worker, size, out);
-	frag_unlock(f, &me);
-	return ret;
+	if (size == 0)
+		return -EINVAL;
+	if (size > f->chunk_size)
+		return -EMSGSIZE;
+	return refill(f, c, worker, size);
 }
 
 /* As many from the front as the cursor's chunk has room for. Its members are written once: in LOCK
@@ -408,6 +375,31 @@ carve_run(const struct sl_frag *f, struct sl_frag_cursor *c, const uint32_t *siz
 	return i;
 }
 
+static int
+carve(struct sl_frag *f, struct sl_frag_cursor *c, uint32_t worker, uint32_t size,
+	struct sl_frag_slice *out)
+{
+	int ret = size - 1 < c->limit - c->offset ? 0 : make_room(f, c, worker, size);
+
+	if (ret == 0)
+		carve_run(f, c, &size, 1, out);
+	return ret;
+}
+
+__attribute__((noinline)) int
+sl_frag_carve_slow(struct sl_frag *f, uint32_t worker, uint32_t size, struct sl_frag_slice *out)
+{
+	rte_mcslock_t me;
+	int ret;
+
+	if (f->mode != SL_FRAG_LOCK)
+		return carve(f, &f->cursors[worker], worker, size, out);
+	frag_lock(f, &me);
+	ret = carve(f, frag_shared_cursor(f), worker, size, out);
+	frag_unlock(f, &me);
+	return ret;
+}
+
 uint16_t
 sl_frag_carve_burst(struct sl_frag *f, uint32_t worker, const uint32_t *size, uint16_t n,
 	struct sl_frag_slice *out)
@@ -425,9 +417,8 @@ sl_frag_carve_burst(struct sl_frag *f, uint32_t worker, const uint32_t *size, ui
 	}
 	for (;;) {
 		i = (uint16_t)(i + carve_run(f, c, size + i, (uint16_t)(n - i), out + i));
-		if (i == n || carve(f, c, worker, size[i], &out[i]) != 0)
+		if (i == n || make_room(f, c, worker, size[i]) != 0)
 			break;
-		i++;
 	}
 	if (shared)
 		frag_unlock(f, &me);

@@ -123,13 +123,10 @@ claim_write(uint8_t *to, const void *word, size_t octets)
 	sl_snapshot_barrier();
 }
 
-/* An address that a host may have: not in 0/8 or 127/8, below the groups. */
 static inline bool
 claim_unicast4(uint32_t be)
 {
-	uint32_t net = rte_be_to_cpu_32(be) >> 24;
-
-	return net - 1 < 0xdf && net != 127;
+	return inet_is_host4((uint8_t)(rte_be_to_cpu_32(be) >> 24));
 }
 
 /* Is the source address one that may send? */

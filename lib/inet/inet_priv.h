@@ -293,6 +293,14 @@ inet_to_v4(const struct sl_addr *a)
 	return be;
 }
 
+/* May a host have an IPv4 address that begins with this octet? Not in 0/8 or 127/8, no group nor
+ * above. */
+static inline bool
+inet_is_host4(uint8_t first)
+{
+	return (uint8_t)(first - 1) < 223 && first != 127;
+}
+
 static inline bool
 inet_is_multicast(const struct sl_addr *a)
 {

@@ -124,13 +124,11 @@ fast_wanted4(const struct inet_rx *rx, const char *ip)
 	return inet_vec_none(v ^ want, mask);
 }
 
-/* Not in 0/8 or 127/8, no group or above, not ourselves nor the broadcast address of a prefix. */
+/* An address that a host may have, not ourselves nor the broadcast address of a prefix. */
 static inline bool
 fast_source4_ok(const struct inet_rx *rx, uint32_t src, uint8_t first)
 {
-	if ((uint8_t)(first - 1) >= 223 || first == 127)
-		return false;
-	if (src == rx->local4 || src == rx->bcast4)
+	if (!inet_is_host4(first) || src == rx->local4 || src == rx->bcast4)
 		return false;
 	return SL_LIKELY(!rx->many4) || !inet_port_is_broadcast4(rx->port, src);
 }

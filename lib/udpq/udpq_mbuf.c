@@ -7,12 +7,12 @@
 #include "sl_assert.h"
 #include "sl_udpq_mbuf.h"
 
+#define ATTACHED (RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL)
+
 /* What an mbuf must be like that goes back to its pool in one step with others: whole and ours
  * alone, its buffer its own, or external for all of them. With one owner nobody else writes here,
  * and a packet of one segment has no next, so two words tell: that with the reference and segment
  * counts, and the flags. */
-#define ATTACHED (RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL)
-
 struct counts {
 	uint16_t data_off;
 	uint16_t refcnt;
@@ -37,7 +37,6 @@ counts_differ(const struct rte_mbuf *m, uint64_t want, uint64_t mask)
 
 /* What an mbuf of a pool has of its own: the same for all of them, but for the address. */
 struct own_buffer {
-	struct rte_mempool *pool;
 	uint32_t offset; /* of the buffer, from the mbuf */
 	uint16_t priv_size;
 	uint16_t len;
@@ -78,18 +77,18 @@ put_shared(struct rte_mbuf **m, uint16_t n, const struct own_buffer *own)
 static __attribute__((noinline)) void
 free_external(struct rte_mbuf **m, uint16_t n)
 {
-	struct own_buffer own = {.pool = m[0]->pool,
-		.priv_size = rte_pktmbuf_priv_size(m[0]->pool),
-		.len = rte_pktmbuf_data_room_size(m[0]->pool)};
+	struct rte_mempool *pool = m[0]->pool;
+	struct own_buffer own = {
+		.priv_size = rte_pktmbuf_priv_size(pool), .len = rte_pktmbuf_data_room_size(pool)};
 
-	if (rte_pktmbuf_priv_flags(own.pool) & RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF) {
+	if (rte_pktmbuf_priv_flags(pool) & RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF) {
 		rte_pktmbuf_free_bulk(m, n);
 		return;
 	}
 	own.offset = (uint32_t)sizeof(**m) + own.priv_size;
 	for (uint16_t i = 0; i < n;)
 		i = (uint16_t)(i + put_shared(m + i, (uint16_t)(n - i), &own));
-	rte_mempool_put_bulk(own.pool, (void *const *)m, n);
+	rte_mempool_put_bulk(pool, (void *const *)m, n);
 }
 
 void
