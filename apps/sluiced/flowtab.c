@@ -22,11 +22,16 @@
 
 _Static_assert(sizeof(struct flow_key) == 48, "rte_hash compares 48 bytes by vectors");
 
+/* Flows that were looked up last, by hash: most are found by one comparison. */
+#define RECENT 8192u
+
 struct flow {
+	const struct flow_key
+		*key;	  /* in the hash table, where each place's stays; NULL: never used */
 	uint32_t used_ms; /* low half of the time: ages are differences, and far below 2^32 */
 	bool live;
 	union flow_state state;
-};
+} __attribute__((aligned(32)));
 
 /* Everything is the owner's; others read the counters. */
 struct flowtab {
@@ -45,6 +50,7 @@ struct flowtab {
 	uint32_t hand;
 	bool started;
 	struct flowtab_stats stats;
+	uint32_t recent[RECENT]; /* places, any at first: who is there decides */
 };
 
 static int
@@ -153,25 +159,14 @@ flowtab_destroy(struct flowtab *t)
 	rte_free(t);
 }
 
-static const struct flow_key *
-key_of(const struct flowtab *t, uint32_t id)
-{
-	void *key = NULL;
-
-	if (rte_hash_get_key_with_position(t->hash, (int32_t)id, &key) != 0)
-		return NULL;
-	return key;
-}
-
 static void
 forget(struct flowtab *t, uint32_t id)
 {
-	const struct flow_key *key = key_of(t, id);
 	struct flow *f = &t->flow[id];
 
-	SL_DEBUG_ASSERT(f->live && key != NULL);
+	SL_DEBUG_ASSERT(f->live);
 	/* The key lies in the hash table, which is done with it when it gives the place back. */
-	rte_hash_del_key(t->hash, key);
+	rte_hash_del_key(t->hash, f->key);
 	f->live = false;
 	sl_store_relaxed(&t->stats.flows, t->stats.flows - 1);
 	if (t->gone != NULL)
@@ -257,6 +252,72 @@ find_runs(const struct flowtab *t, const struct flow_key *const *keys, uint16_t 
 	}
 }
 
+/* All octets of two keys at once: no branch until the end. */
+static inline bool
+same_key(const struct flow_key *a, const struct flow_key *b)
+{
+	uint64_t x[sizeof(*a) / 8], y[sizeof(*b) / 8], differ = 0;
+
+	_Static_assert(sizeof(*a) % 8 == 0, "whole words");
+	memcpy(x, a, sizeof(x));
+	memcpy(y, b, sizeof(y));
+	for (size_t i = 0; i < SL_COUNT_OF(x); i++)
+		differ |= x[i] ^ y[i];
+	return differ == 0;
+}
+
+/* Fetch what recent flows will be compared with: by turns, so that none is waited for. */
+static inline void
+fetch_recent(const struct flowtab *t, struct runs *r)
+{
+	for (uint32_t k = 0; k < r->n; k++) {
+		r->place[k] = (int32_t)t->recent[r->hash[k] % RECENT];
+		rte_prefetch0(&t->flow[r->place[k]]);
+	}
+	for (uint32_t k = 0; k < r->n; k++)
+		rte_prefetch0(t->flow[r->place[k]].key);
+}
+
+/* The hash table says of all that are not where recent says. */
+static __attribute__((noinline)) void
+find_others(struct flowtab *t, struct runs *r, const uint8_t *other, uint32_t n)
+{
+	const void *key[FLOWTAB_BURST];
+	hash_sig_t hashes[FLOWTAB_BURST];
+	int32_t place[FLOWTAB_BURST];
+
+	for (uint32_t i = 0; i < n; i++) {
+		key[i] = r->key[other[i]];
+		hashes[i] = r->hash[other[i]];
+	}
+	rte_hash_lookup_with_hash_bulk(t->hash, key, hashes, n, place);
+	for (uint32_t i = 0; i < n; i++) {
+		r->place[other[i]] = place[i];
+		if (place[i] < 0)
+			continue;
+		t->recent[hashes[i] % RECENT] = (uint32_t)place[i];
+		rte_prefetch0(&t->flow[place[i]]);
+	}
+}
+
+/* Find the places of all runs. */
+static inline void
+find_places(struct flowtab *t, struct runs *r)
+{
+	uint8_t other[FLOWTAB_BURST];
+	uint32_t n = 0;
+
+	fetch_recent(t, r);
+	for (uint32_t k = 0; k < r->n; k++) {
+		const struct flow *f = &t->flow[r->place[k]];
+
+		other[n] = (uint8_t)k;
+		n += !f->live || !same_key(f->key, r->key[k]);
+	}
+	if (n > 0)
+		find_others(t, r, other, n);
+}
+
 /* Id of the flow there, which is in use now; none if it has become too old. */
 static uint32_t
 use(struct flowtab *t, int32_t place)
@@ -287,12 +348,7 @@ flowtab_lookup_burst(
 	if (n == 0)
 		return;
 	find_runs(t, keys, n, &r);
-	rte_hash_lookup_with_hash_bulk(
-		t->hash, (const void **)(uintptr_t)r.key, r.hash, r.n, r.place);
-	for (uint32_t k = 0; k < r.n; k++) {
-		if (r.place[k] >= 0)
-			rte_prefetch0(&t->flow[r.place[k]]);
-	}
+	find_places(t, &r);
 	for (uint32_t k = 0; k < r.n; k++) {
 		uint32_t id = use(t, r.place[k]);
 
@@ -345,6 +401,13 @@ flowtab_add(
 	*id = (uint32_t)place;
 	if (f->live)
 		return FLOWTAB_KNOWN;
+	if (SL_UNLIKELY(f->key == NULL)) {
+		void *at = NULL;
+
+		(void)rte_hash_get_key_with_position(t->hash, place, &at);
+		f->key = at;
+	}
+	SL_DEBUG_ASSERT(f->key != NULL);
 	f->live = true;
 	f->used_ms = (uint32_t)t->now_ms;
 	f->state = *state;
@@ -384,12 +447,9 @@ flowtab_walk(struct flowtab *t, uint32_t *cursor, uint32_t steps, flowtab_visit 
 {
 	while (*cursor < t->places && steps-- > 0) {
 		const struct flow *f = &t->flow[*cursor];
-		const struct flow_key *key;
 
-		if (f->live && idle(t, f) < t->idle_ms) {
-			key = key_of(t, *cursor);
-			visit(arg, key, &f->state, idle(t, f));
-		}
+		if (f->live && idle(t, f) < t->idle_ms)
+			visit(arg, f->key, &f->state, idle(t, f));
 		(*cursor)++;
 	}
 	return *cursor < t->places;
@@ -419,8 +479,8 @@ flowtab_check(const struct flowtab *t)
 	for (uint32_t i = 0; i < t->places; i++) {
 		if (t->flow[i].live) {
 			live++;
-			SL_ASSERT(key_of(t, i) != NULL);
-			SL_ASSERT(rte_hash_lookup(t->hash, key_of(t, i)) == (int32_t)i);
+			SL_ASSERT(t->flow[i].key != NULL);
+			SL_ASSERT(rte_hash_lookup(t->hash, t->flow[i].key) == (int32_t)i);
 		}
 	}
 	SL_ASSERT(live == s->flows && live <= t->flows);

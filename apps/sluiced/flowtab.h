@@ -62,7 +62,7 @@ union flow_state {
 };
 
 struct flowtab_conf {
-	uint32_t flows;		/**< 8..FLOWTAB_FLOWS_MAX; 0 means 65536; about 130 bytes each */
+	uint32_t flows;		/**< 8..FLOWTAB_FLOWS_MAX; 0 means 65536; about 150 bytes each */
 	uint32_t idle_ms;	/**< 10..FLOWTAB_IDLE_MS_MAX; 0 means 30000 */
 	uint32_t inserts_per_s; /**< 10..FLOWTAB_INSERTS_MAX; 0 means 100000 */
 	uint32_t seed;		/**< random, not known outside */
