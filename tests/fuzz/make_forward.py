@@ -60,6 +60,8 @@ def cases():
     yield "tagged_mixed", VLAN | KNOWN, 0, [tags[0], both[0], tagged(both[0], 0x6007), tagged(both[0], 8),
                                             tagged(tags[0]), tags[1], tags[1][:64], tags[1]]
     yield "six_short", KNOWN, EXACT, [frame6(b""), frame6(b""), frame6(b"")[:61], frame6(b"")]
+    mapped = "::ffff:" + US4
+    yield "six_mapped", KNOWN, 0, [eth(ip6(udp(data, PEER6, mapped), 17, PEER6, mapped), 0x86DD)] * 2
     yield "turns", NONE | KNOWN, 0, both
     yield "nobody", DOWN | KNOWN, 0, both
     yield "hop_limit", KNOWN, 0, [eth(ip4(udp(data), 17, ttl=1), 0x0800),
