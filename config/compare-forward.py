@@ -3,18 +3,18 @@
 # Copyright (c) 2026 The Sluice developers
 """Compare the load balancer with testpmd that only forwards, on one core each; root, hugepages.
 
-    config/compare-forward.py [--turns N] [--json] [ROW ...]
+    config/compare-forward.py [--flows N] [--ipv6] [--vlan] [--turns N] [--json] [ROW ...]
 
     macswap         testpmd macswap on net_vhost: what a port can do when packets are hardly looked at
     5tswap          testpmd 5tswap: it also reads the headers, and writes addresses and ports
     forward         sluiced with a service of kind = forward and three back ends, affinity = flow
     forward-none    the same with affinity = none: no flow table
 
-A stock testpmd on another core sends UDP of 64 octets over virtio-user (flowgen, one flow) and takes
-what comes back by the same port; that is what is counted. So each receives, decides, rewrites, and sends
-every datagram. All are there at once and take short turns, while the others are stopped: the wire's speed
-changes within seconds with what else the machine does, so only neighbours can be compared. A figure is
-the median of its turns, a ratio the median of the ratios of neighbours. Needs a build in build/.
+A stock testpmd on another core plays a capture of UDP datagrams (forward_flows.py) into virtio-user and
+takes what comes back by the same port; that is what is counted. So each receives, decides, rewrites, and
+sends every datagram. All are there at once and take short turns, while the others are stopped: the wire's
+speed changes within seconds with what else the machine does, so only neighbours can be compared. A figure
+is the median of its turns, a ratio the median of the ratios of neighbours. Needs a build in build/.
 """
 import argparse
 import os
@@ -25,12 +25,12 @@ import sys
 import tempfile
 import time
 
+import forward_flows as flows
 import turns
 from turns import testpmd
 
 SLUICED = os.path.join(turns.TOP, 'build', 'apps', 'sluiced')
 ROWS = ('macswap', '5tswap', 'forward', 'forward-none')
-# Where flowgen's only flow goes to; on the same prefix as its source and the back ends.
 CONF = '''[sluiced]
 name = {name}
 lcores = {cpu}
@@ -39,38 +39,42 @@ hugepages = yes
 idle = poll
 [port wire]
 devargs = net_vhost0,iface={path}
-address = 10.253.0.0/8
+address = {address}/{prefix}
 promiscuous = yes
-[backend a]
-address = 10.1.0.1
-udp-port = 2000
-[backend b]
-address = 10.1.0.2
-udp-port = 2000
-[backend c]
-address = 10.1.0.3
-udp-port = 2000
+{vlan}
 [service lb]
 kind = forward
-address = 10.253.0.0
-udp-port = 1001
+address = {address}
+udp-port = {port}
 backends = a b c
 affinity = {affinity}
 check = none
 '''
+BACKEND = '''[backend {name}]
+address = {address}
+udp-port = {port}
+'''
+
+
+def conf(args, row, name, path):
+    return CONF.format(
+        name=name, cpu=turns.HERE, path=path, address=flows.service(args.ipv6), prefix=flows.prefix(args.ipv6),
+        port=flows.SERVICE_PORT, vlan=f'vlan = {flows.VLAN}' if args.vlan else '',
+        affinity='none' if row == 'forward-none' else 'flow') + ''.join(
+            BACKEND.format(name=name, address=address, port=flows.BACKEND_PORT)
+            for name, address in zip('abc', flows.backends(args.ipv6)))
 
 
 class Daemon:
     """sluiced on this side of the wire."""
 
-    def __init__(self, folder, row, path):
+    def __init__(self, folder, row, path, args):
         self.name = f'slcmp{os.getpid()}{row}'
-        conf = f'{folder}/{row}.conf'
-        with open(conf, 'w', encoding='ascii') as f:
-            f.write(CONF.format(name=self.name, cpu=turns.HERE, path=path,
-                                affinity='none' if row == 'forward-none' else 'flow'))
+        file = f'{folder}/{row}.conf'
+        with open(file, 'w', encoding='ascii') as f:
+            f.write(conf(args, row, self.name, path))
         self.log = open(f'{folder}/{row}.log', 'w+', encoding='utf-8')
-        self.process = subprocess.Popen([SLUICED, conf], stdout=self.log, stderr=self.log)
+        self.process = subprocess.Popen([SLUICED, file], stdout=self.log, stderr=self.log)
         end = time.monotonic() + 20
         while not os.path.exists(path):
             if self.process.poll() is not None or time.monotonic() > end:
@@ -96,33 +100,24 @@ def swapper(mode, path):
 class Pair:
     """One that forwards, and the testpmd that sends and counts; both hold still except in their turn."""
 
-    def __init__(self, row, folder):
+    def __init__(self, row, folder, args):
         path = f'{folder}/{row}'
         forwards = row.startswith('forward')
-        self.programs = [Daemon(folder, row, path) if forwards else swapper(row, path)]
+        self.programs = [Daemon(folder, row, path, args) if forwards else swapper(row, path)]
         try:
-            self.sender = testpmd.Testpmd(
-                f'net_virtio_user0,path={path}', 'flowgen', '--flowgen-flows=1', '--txpkts=64',
-                '--port-topology=loop', eal=(*testpmd.lcores(turns.THERE, turns.THERE), *turns.HUGE))
-            self.programs.append(self.sender)
             if forwards:
-                self.meet()
+                time.sleep(2.5)  # its addresses are checked for duplicates
+            self.sender = testpmd.Testpmd(
+                f'net_pcap0,rx_pcap={folder}/flows,infinite_rx=1', 'io',
+                eal=(*testpmd.lcores(turns.THERE, turns.THERE), *turns.HUGE,
+                     '--vdev', f'net_virtio_user0,path={path}'))
+            self.programs.append(self.sender)
             self.sender.start()
             time.sleep(turns.SETTLE_S)
             self.signal(signal.SIGSTOP)
         except BaseException:
             self.kill()
             raise
-
-    def meet(self):
-        """The daemon asks for its back ends when it has something for them; flowgen does not answer."""
-        time.sleep(2.5)  # its addresses are checked for duplicates
-        for mode, seconds in (('flowgen', 0.3), ('icmpecho', 1.5), ('flowgen', 0)):
-            self.sender.say(f'set fwd {mode}')
-            if seconds:
-                self.sender.start()
-                time.sleep(seconds)
-                self.sender.stop()
 
     def signal(self, which):
         for program in self.programs:
@@ -150,17 +145,22 @@ def main():
     turns.unwind_on_term()
     parser = argparse.ArgumentParser(description='Compare the load balancer with testpmd.')
     parser.add_argument('rows', nargs='*', metavar='ROW', help=', '.join(ROWS))
-    # A neighbour that was heard of is good for half a minute: all turns are over by then.
+    parser.add_argument('--flows', type=int, default=1, help='flows, one datagram of each in turn (1)')
+    parser.add_argument('--ipv6', action='store_true')
+    parser.add_argument('--vlan', action='store_true', help='frames have a tag')
     parser.add_argument('--turns', type=int, default=10)
     parser.add_argument('--json', action='store_true')
     args = parser.parse_args()
     if wrong := set(args.rows) - set(ROWS):
         parser.error(f'no such row: {", ".join(sorted(wrong))}')
+    if not 1 <= args.flows <= flows.FRAMES:
+        parser.error(f'1 to {flows.FRAMES} flows')
     if os.geteuid() != 0 or not os.path.exists(SLUICED):
         sys.exit('compare-forward.py needs root for hugepages, and a build in build/')
     folder = tempfile.mkdtemp(prefix='sluice-forward')
     try:
-        rates = turns.take({row: lambda row=row: Pair(row, folder) for row in args.rows or ROWS},
+        flows.write(f'{folder}/flows', args.flows, args.ipv6, args.vlan)
+        rates = turns.take({row: lambda row=row: Pair(row, folder, args) for row in args.rows or ROWS},
                            args.turns)
     finally:
         shutil.rmtree(folder)

@@ -364,6 +364,8 @@ decide_by_source(struct balancer *b, const struct balancer_view *v,
 	for (uint16_t i = 0; i < n; i++) {
 		narrowed[i] = narrow(v, keys[i]);
 		used[i] = &narrowed[i];
+		if (i > 0 && memcmp(used[i], used[i - 1], sizeof(*used[i])) == 0)
+			used[i] = used[i - 1];
 	}
 	decide(b, v, used, n, picks);
 }

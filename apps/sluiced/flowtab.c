@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include <rte_hash.h>
-#include <rte_jhash.h>
 #include <rte_malloc.h>
 #include <rte_prefetch.h>
 
@@ -23,11 +22,16 @@
 
 _Static_assert(sizeof(struct flow_key) == 48, "rte_hash compares 48 bytes by vectors");
 
+/* Flows that were looked up last, by hash: most are found by one comparison. */
+#define RECENT 8192u
+
 struct flow {
+	const struct flow_key
+		*key;	  /* in the hash table, where each place's stays; NULL: never used */
 	uint32_t used_ms; /* low half of the time: ages are differences, and far below 2^32 */
 	bool live;
 	union flow_state state;
-};
+} __attribute__((aligned(32)));
 
 /* Everything is the owner's; others read the counters. */
 struct flowtab {
@@ -46,6 +50,7 @@ struct flowtab {
 	uint32_t hand;
 	bool started;
 	struct flowtab_stats stats;
+	uint32_t recent[RECENT]; /* places, any at first: who is there decides */
 };
 
 static int
@@ -61,17 +66,28 @@ check_conf(struct flowtab_conf *c)
 	return 0;
 }
 
-/* All of it, but for IPv4 only what can differ from key to key: a third of the words. */
+/* Both halves of the product. */
+static inline uint64_t
+mix(uint64_t a, uint64_t b)
+{
+	__extension__ unsigned __int128 product = (unsigned __int128)a * b;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* By pairs of words, each of which is hidden by a secret of its own: nobody outside can make a
+ * product, or the difference of two, what he wants. */
 static inline uint32_t
 hash(const struct flow_key *key, uint32_t seed)
 {
-	const uint32_t mapped = RTE_BE32(0xffff); /* ::ffff:a.b.c.d */
-	uint32_t w[sizeof(*key) / sizeof(uint32_t)];
+	const uint64_t secret = seed * UINT64_C(0x9e3779b97f4a7c15) ^ UINT64_C(0xd6e8feb86659fd93);
+	uint64_t w[sizeof(*key) / sizeof(uint64_t)], h;
 
+	_Static_assert(SL_COUNT_OF(w) == 6, "three pairs");
 	memcpy(w, key, sizeof(w));
-	if ((w[0] | w[1] | (w[2] ^ mapped) | w[4] | w[5] | (w[6] ^ mapped) | w[10] | w[11]) != 0)
-		return rte_jhash_32b(w, SL_COUNT_OF(w), seed);
-	return rte_jhash_32b((const uint32_t[]){w[3], w[7], w[8], w[9]}, 4, seed);
+	h = mix(w[0] ^ secret * 3, w[1] ^ secret * 5) ^ mix(w[2] ^ secret * 7, w[3] ^ secret * 11);
+	h = mix(h ^ w[4], w[5] ^ secret * 13);
+	return (uint32_t)(h ^ h >> 32);
 }
 
 /* For rte_hash. */
@@ -143,25 +159,14 @@ flowtab_destroy(struct flowtab *t)
 	rte_free(t);
 }
 
-static const struct flow_key *
-key_of(const struct flowtab *t, uint32_t id)
-{
-	void *key = NULL;
-
-	if (rte_hash_get_key_with_position(t->hash, (int32_t)id, &key) != 0)
-		return NULL;
-	return key;
-}
-
 static void
 forget(struct flowtab *t, uint32_t id)
 {
-	const struct flow_key *key = key_of(t, id);
 	struct flow *f = &t->flow[id];
 
-	SL_DEBUG_ASSERT(f->live && key != NULL);
+	SL_DEBUG_ASSERT(f->live);
 	/* The key lies in the hash table, which is done with it when it gives the place back. */
-	rte_hash_del_key(t->hash, key);
+	rte_hash_del_key(t->hash, f->key);
 	f->live = false;
 	sl_store_relaxed(&t->stats.flows, t->stats.flows - 1);
 	if (t->gone != NULL)
@@ -225,6 +230,28 @@ flowtab_turn(struct flowtab *t, uint64_t now_ms)
 	return move_hand(t, passed_ms);
 }
 
+/* Keys of a burst: those next to each other that are one are a run, which is looked up once. */
+struct runs {
+	uint32_t n;
+	uint16_t end[FLOWTAB_BURST]; /* behind its last key */
+	const struct flow_key *key[FLOWTAB_BURST];
+	hash_sig_t hash[FLOWTAB_BURST];
+	int32_t place[FLOWTAB_BURST];
+};
+
+static inline void
+find_runs(const struct flowtab *t, const struct flow_key *const *keys, uint16_t n, struct runs *r)
+{
+	r->n = 0;
+	for (uint16_t i = 0; i < n; i++) {
+		if (i == 0 || keys[i] != keys[i - 1]) {
+			r->key[r->n] = keys[i];
+			r->hash[r->n++] = hash(keys[i], t->seed);
+		}
+		r->end[r->n - 1] = (uint16_t)(i + 1);
+	}
+}
+
 /* All octets of two keys at once: no branch until the end. */
 static inline bool
 same_key(const struct flow_key *a, const struct flow_key *b)
@@ -239,29 +266,56 @@ same_key(const struct flow_key *a, const struct flow_key *b)
 	return differ == 0;
 }
 
-/* Keys of a burst: equal ones next to each other are a run, which is looked up once. */
-struct runs {
-	uint32_t n;
-	uint16_t end[FLOWTAB_BURST]; /* behind its last key */
-	const struct flow_key *key[FLOWTAB_BURST];
-	hash_sig_t hash[FLOWTAB_BURST];
-	int32_t place[FLOWTAB_BURST];
-};
-
+/* Fetch what recent flows will be compared with: by turns, so that none is waited for. */
 static inline void
-find_runs(const struct flowtab *t, const struct flow_key *const *keys, uint16_t n, struct runs *r)
+fetch_recent(const struct flowtab *t, struct runs *r)
 {
-	const struct flow_key *last = NULL;
-
-	r->n = 0;
-	for (uint16_t i = 0; i < n; i++) {
-		if (keys[i] != last && (last == NULL || !same_key(keys[i], last))) {
-			r->key[r->n] = keys[i];
-			r->hash[r->n++] = hash(keys[i], t->seed);
-		}
-		last = keys[i];
-		r->end[r->n - 1] = (uint16_t)(i + 1);
+	for (uint32_t k = 0; k < r->n; k++) {
+		r->place[k] = (int32_t)t->recent[r->hash[k] % RECENT];
+		rte_prefetch0(&t->flow[r->place[k]]);
 	}
+	for (uint32_t k = 0; k < r->n; k++)
+		rte_prefetch0(t->flow[r->place[k]].key);
+}
+
+/* The hash table says of all that are not where recent says. */
+static __attribute__((noinline)) void
+find_others(struct flowtab *t, struct runs *r, const uint8_t *other, uint32_t n)
+{
+	const void *key[FLOWTAB_BURST];
+	hash_sig_t hashes[FLOWTAB_BURST];
+	int32_t place[FLOWTAB_BURST];
+
+	for (uint32_t i = 0; i < n; i++) {
+		key[i] = r->key[other[i]];
+		hashes[i] = r->hash[other[i]];
+	}
+	rte_hash_lookup_with_hash_bulk(t->hash, key, hashes, n, place);
+	for (uint32_t i = 0; i < n; i++) {
+		r->place[other[i]] = place[i];
+		if (place[i] < 0)
+			continue;
+		t->recent[hashes[i] % RECENT] = (uint32_t)place[i];
+		rte_prefetch0(&t->flow[place[i]]);
+	}
+}
+
+/* Find the places of all runs. */
+static inline void
+find_places(struct flowtab *t, struct runs *r)
+{
+	uint8_t other[FLOWTAB_BURST];
+	uint32_t n = 0;
+
+	fetch_recent(t, r);
+	for (uint32_t k = 0; k < r->n; k++) {
+		const struct flow *f = &t->flow[r->place[k]];
+
+		other[n] = (uint8_t)k;
+		n += !f->live || !same_key(f->key, r->key[k]);
+	}
+	if (n > 0)
+		find_others(t, r, other, n);
 }
 
 /* Id of the flow there, which is in use now; none if it has become too old. */
@@ -294,12 +348,7 @@ flowtab_lookup_burst(
 	if (n == 0)
 		return;
 	find_runs(t, keys, n, &r);
-	rte_hash_lookup_with_hash_bulk(
-		t->hash, (const void **)(uintptr_t)r.key, r.hash, r.n, r.place);
-	for (uint32_t k = 0; k < r.n; k++) {
-		if (r.place[k] >= 0)
-			rte_prefetch0(&t->flow[r.place[k]]);
-	}
+	find_places(t, &r);
 	for (uint32_t k = 0; k < r.n; k++) {
 		uint32_t id = use(t, r.place[k]);
 
@@ -352,6 +401,13 @@ flowtab_add(
 	*id = (uint32_t)place;
 	if (f->live)
 		return FLOWTAB_KNOWN;
+	if (SL_UNLIKELY(f->key == NULL)) {
+		void *at = NULL;
+
+		(void)rte_hash_get_key_with_position(t->hash, place, &at);
+		f->key = at;
+	}
+	SL_DEBUG_ASSERT(f->key != NULL);
 	f->live = true;
 	f->used_ms = (uint32_t)t->now_ms;
 	f->state = *state;
@@ -391,12 +447,9 @@ flowtab_walk(struct flowtab *t, uint32_t *cursor, uint32_t steps, flowtab_visit 
 {
 	while (*cursor < t->places && steps-- > 0) {
 		const struct flow *f = &t->flow[*cursor];
-		const struct flow_key *key;
 
-		if (f->live && idle(t, f) < t->idle_ms) {
-			key = key_of(t, *cursor);
-			visit(arg, key, &f->state, idle(t, f));
-		}
+		if (f->live && idle(t, f) < t->idle_ms)
+			visit(arg, f->key, &f->state, idle(t, f));
 		(*cursor)++;
 	}
 	return *cursor < t->places;
@@ -426,8 +479,8 @@ flowtab_check(const struct flowtab *t)
 	for (uint32_t i = 0; i < t->places; i++) {
 		if (t->flow[i].live) {
 			live++;
-			SL_ASSERT(key_of(t, i) != NULL);
-			SL_ASSERT(rte_hash_lookup(t->hash, key_of(t, i)) == (int32_t)i);
+			SL_ASSERT(t->flow[i].key != NULL);
+			SL_ASSERT(rte_hash_lookup(t->hash, t->flow[i].key) == (int32_t)i);
 		}
 	}
 	SL_ASSERT(live == s->flows && live <= t->flows);

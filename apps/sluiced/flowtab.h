@@ -62,7 +62,7 @@ union flow_state {
 };
 
 struct flowtab_conf {
-	uint32_t flows;		/**< 8..FLOWTAB_FLOWS_MAX; 0 means 65536; about 130 bytes each */
+	uint32_t flows;		/**< 8..FLOWTAB_FLOWS_MAX; 0 means 65536; about 150 bytes each */
 	uint32_t idle_ms;	/**< 10..FLOWTAB_IDLE_MS_MAX; 0 means 30000 */
 	uint32_t inserts_per_s; /**< 10..FLOWTAB_INSERTS_MAX; 0 means 100000 */
 	uint32_t seed;		/**< random, not known outside */
@@ -121,7 +121,7 @@ uint32_t flowtab_turn(struct flowtab *t, uint64_t now_ms);
 /**
  * Look flows up and note that they are in use.
  *
- * @param keys   n pointers; those of a run of equal keys had better be equal, too
+ * @param keys   n pointers; where they are the same one after another, it is looked up once
  * @param n      0..FLOWTAB_BURST
  * @param ids    set for each: its id, or FLOWTAB_NONE. An id is good until the next turn, removal
  * or end of the burst.

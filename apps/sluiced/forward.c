@@ -11,7 +11,7 @@
 #include "forward_priv.h"
 
 /* Of a flow: see flowtab.h. */
-#define FLOW_BYTES 130u
+#define FLOW_BYTES 150u
 /* Of a service: itself, and back ends now and next. */
 #define CLAIMS_MAX (1 + 2 * FORWARD_BACKENDS)
 

@@ -297,7 +297,7 @@ send_aimed(struct burst *b, const struct aim *a, struct sl_inet_claimed *c)
 		send_odd(b, a, c);
 		return;
 	}
-	forward_plain(c, a->way, a->end, true);
+	forward_plain(c, a->way, &a->end, true);
 	b->out.m[b->out.n++] = c->m;
 	b->forwarded++;
 	sl_counter_add(&b->p.fw->picked[a->backend], 1);
@@ -401,13 +401,15 @@ from_backend(struct burst *b, uint16_t backend)
 {
 	const struct forward_pkt *p = &b->p;
 	const struct sl_inet_way *way = way_back(p);
+	struct forward_plain_end end;
 
 	sl_counter_add(&p->fw->replies[backend], 1);
 	if (SL_UNLIKELY(way == NULL || !forward_plain_way(way) || !forward_plain_may(p->c, way))) {
 		send_general(b, way, &p->f->self, NULL, SERVICE_FORWARD_RETURNED);
 		return;
 	}
-	forward_plain(p->c, way, forward_plain_end(&p->f->self), false);
+	end = forward_plain_end(&p->f->self);
+	forward_plain(p->c, way, &end, false);
 	*frames_room(b, way, 1) = p->c->m;
 	b->out.n++;
 	b->returned++;

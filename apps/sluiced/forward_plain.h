@@ -7,13 +7,14 @@
 /**
  * @file
  * What forward_send does, for the common case alone, and in a tenth of the instructions: a plain
- * IPv4 datagram in memory of ours, to a next hop that is known, by a link without tags like the one
- * it came by. All 42 octets of headers are made in registers from the private copy, by words, and
+ * datagram in memory of ours, to a next hop that is known, by a link with as long a header as the
+ * one that it came by. All headers are made in registers from the private copy, by words, and
  * written once.
  *
- *   0     8        14       22              30              38         42
- *   | link header  | w0     | ttl p sum src | dst sport dport | len sum |
- *           (of the way)          w1               w2             w3
+ *   0     8      link_len +8       +16             +24             +28             +40 +48 | link
+ * header  | w0     | ttl p sum src | dst sport dport | len sum |                          IPv4 |
+ * (of the way) |        |      w1       |       w2        |   w3    | | .. hop | source |
+ * destination                   | udp | IPv6
  */
 #include <rte_byteorder.h>
 #include <rte_mbuf.h>
@@ -21,7 +22,7 @@
 #include "forward_priv.h"
 
 #define PLAIN_LINK 14u
-#define PLAIN_HEADERS 42u
+#define PLAIN_LINK_TAG 18u
 
 /* How far to shift a word to what lies some octets in it, and is some octets long. */
 #if RTE_BYTE_ORDER == RTE_LITTLE_ENDIAN
@@ -37,7 +38,7 @@
 
 /* An end as words have it. */
 struct forward_plain_end {
-	uint32_t addr;
+	uint64_t high, low; /* address; IPv4's is at the end of low */
 	uint16_t port;
 };
 
@@ -46,7 +47,8 @@ forward_plain_end(const struct forward_end *end)
 {
 	struct forward_plain_end e = {.port = end->port};
 
-	memcpy(&e.addr, end->addr.b + 12, sizeof(e.addr));
+	memcpy(&e.high, end->addr.b, sizeof(e.high));
+	memcpy(&e.low, end->addr.b + 8, sizeof(e.low));
 	return e;
 }
 
@@ -54,7 +56,7 @@ forward_plain_end(const struct forward_end *end)
 static inline bool
 forward_plain_way(const struct sl_inet_way *way)
 {
-	return way->link_len == PLAIN_LINK;
+	return way->link_len == PLAIN_LINK || way->link_len == PLAIN_LINK_TAG;
 }
 
 /* May it send c's packet that way? */
@@ -63,10 +65,110 @@ forward_plain_may(const struct sl_inet_claimed *c, const struct sl_inet_way *way
 {
 	const struct rte_mbuf *m = c->m;
 
-	return c->plain && c->end - PLAIN_LINK <= way->mtu && c->head[PLAIN_LINK + 8] > 1 &&
-	       rte_mbuf_refcnt_read(m) == 1 &&
+	return c->plain && c->l2_len == way->link_len && c->end - c->l2_len <= way->mtu &&
+	       c->head[c->l2_len + (c->v4 ? 8 : 7)] > 1 && rte_mbuf_refcnt_read(m) == 1 &&
 	       (m->ol_flags & (RTE_MBUF_F_EXTERNAL | RTE_MBUF_F_INDIRECT)) == 0 &&
 	       (m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) != RTE_MBUF_F_RX_L4_CKSUM_NONE;
+}
+
+/* Make c's packet a frame with that link header; returns what is behind it.
+ */
+static inline __attribute__((always_inline)) uint8_t *
+forward_plain_frame(const struct sl_inet_claimed *c, const struct sl_inet_way *way, uint32_t l2_len,
+	uint32_t l3_len)
+{
+	struct rte_mbuf *m = c->m;
+	uint8_t *p = rte_pktmbuf_mtod(m, uint8_t *);
+
+	m->ol_flags = 0;
+	m->tx_offload = rte_mbuf_tx_offload(l2_len, l3_len, 0, 0, 0, 0, 0);
+	m->data_len = (uint16_t)c->end;
+	m->pkt_len = c->end;
+	memcpy(p, way->link, l2_len);
+	return p + l2_len;
+}
+
+/* One's complement sum of two words. */
+static inline uint64_t
+forward_add64(uint64_t a, uint64_t b)
+{
+	a += b;
+	return a + (a < b);
+}
+
+/* Of IPv4: see forward_plain. */
+static inline __attribute__((always_inline)) void
+forward_plain4(const struct sl_inet_claimed *c, const struct sl_inet_way *way, uint32_t l2_len,
+	const struct forward_plain_end *end, bool to_end)
+{
+	const uint8_t *h = c->head + l2_len;
+	uint8_t *p = forward_plain_frame(c, way, l2_len, 20);
+	uint64_t w0, w1, w2, addr = (uint32_t)(end->low >> PLAIN_AT(4, 4)), delta,
+			     ports = end->port;
+	uint16_t ip_sum, udp_sum;
+	uint32_t w3;
+
+	memcpy(&w0, h, 8);
+	memcpy(&w1, h + 8, 8);
+	memcpy(&w2, h + 16, 8);
+	memcpy(&w3, h + 24, 4);
+	if (to_end) {
+		delta = addr + (uint32_t) ~(w2 >> PLAIN_AT(0, 4));
+		ports += (uint16_t) ~(w2 >> PLAIN_AT(6, 2));
+		w2 &= (uint64_t)UINT16_MAX << PLAIN_AT(4, 2);
+		w2 |= addr << PLAIN_AT(0, 4) | (uint64_t)end->port << PLAIN_AT(6, 2);
+	} else {
+		delta = addr + (uint32_t) ~(w1 >> PLAIN_AT(4, 4));
+		ports += (uint16_t) ~(w2 >> PLAIN_AT(4, 2));
+		w1 &= (uint64_t)UINT32_MAX << PLAIN_AT(0, 4);
+		w1 |= addr << PLAIN_AT(4, 4);
+		w2 &= ~((uint64_t)UINT16_MAX << PLAIN_AT(4, 2));
+		w2 |= (uint64_t)end->port << PLAIN_AT(4, 2);
+	}
+	ip_sum = forward_sum((uint16_t)(w1 >> PLAIN_AT(2, 2)), delta + PLAIN_HOP);
+	w1 &= ~((uint64_t)UINT16_MAX << PLAIN_AT(2, 2));
+	w1 |= (uint64_t)ip_sum << PLAIN_AT(2, 2);
+	w1 -= UINT64_C(1) << PLAIN_AT(0, 1);
+	udp_sum = forward_udp_sum((uint16_t)(w3 >> PLAIN_AT3(2)), delta + ports);
+	w3 &= (uint32_t)UINT16_MAX << PLAIN_AT3(0);
+	w3 |= (uint32_t)udp_sum << PLAIN_AT3(2);
+	memcpy(p, &w0, 8);
+	memcpy(p + 8, &w1, 8);
+	memcpy(p + 16, &w2, 8);
+	memcpy(p + 24, &w3, 4);
+}
+
+/* Of IPv6: see forward_plain. */
+static inline __attribute__((always_inline)) void
+forward_plain6(const struct sl_inet_claimed *c, const struct sl_inet_way *way, uint32_t l2_len,
+	const struct forward_plain_end *end, bool to_end)
+{
+	const uint8_t *h = c->head + l2_len;
+	uint8_t *p = forward_plain_frame(c, way, l2_len, 40);
+	uint32_t addr = to_end ? 24 : 8, other = to_end ? 8 : 24, port = to_end ? 2 : 0;
+	uint64_t w0, high, low, o0, o1, udp, delta;
+	uint16_t sum;
+
+	memcpy(&w0, h, 8);
+	memcpy(&high, h + addr, 8);
+	memcpy(&low, h + addr + 8, 8);
+	memcpy(&o0, h + other, 8);
+	memcpy(&o1, h + other + 8, 8);
+	memcpy(&udp, h + 40, 8);
+	w0 -= UINT64_C(1) << PLAIN_AT(7, 1);
+	delta = forward_add64(forward_add64(end->high, end->low), ~forward_add64(high, low));
+	delta = (delta & UINT32_MAX) + (delta >> 32);
+	delta += (uint64_t)end->port + (uint16_t) ~(udp >> PLAIN_AT(port, 2));
+	sum = forward_udp_sum((uint16_t)(udp >> PLAIN_AT(6, 2)), delta);
+	udp &= ~(
+		(uint64_t)UINT16_MAX << PLAIN_AT(port, 2) | (uint64_t)UINT16_MAX << PLAIN_AT(6, 2));
+	udp |= (uint64_t)end->port << PLAIN_AT(port, 2) | (uint64_t)sum << PLAIN_AT(6, 2);
+	memcpy(p, &w0, 8);
+	memcpy(p + addr, &end->high, 8);
+	memcpy(p + addr + 8, &end->low, 8);
+	memcpy(p + other, &o0, 8);
+	memcpy(p + other + 8, &o1, 8);
+	memcpy(p + 40, &udp, 8);
 }
 
 /**
@@ -76,48 +178,17 @@ forward_plain_may(const struct sl_inet_claimed *c, const struct sl_inet_way *way
  */
 static inline __attribute__((always_inline)) void
 forward_plain(const struct sl_inet_claimed *c, const struct sl_inet_way *way,
-	struct forward_plain_end end, bool to_end)
+	const struct forward_plain_end *end, bool to_end)
 {
-	const uint8_t *h = c->head;
-	struct rte_mbuf *m = c->m;
-	uint8_t *p = rte_pktmbuf_mtod(m, uint8_t *);
-	uint64_t w0, w1, w2, addr = end.addr, delta, ports = end.port;
-	uint16_t ip_sum, udp_sum;
-	uint32_t w3;
-
-	memcpy(&w0, h + 14, 8);
-	memcpy(&w1, h + 22, 8);
-	memcpy(&w2, h + 30, 8);
-	memcpy(&w3, h + 38, 4);
-	if (to_end) {
-		delta = addr + (uint32_t) ~(w2 >> PLAIN_AT(0, 4));
-		ports += (uint16_t) ~(w2 >> PLAIN_AT(6, 2));
-		w2 &= (uint64_t)UINT16_MAX << PLAIN_AT(4, 2);
-		w2 |= addr << PLAIN_AT(0, 4) | (uint64_t)end.port << PLAIN_AT(6, 2);
-	} else {
-		delta = addr + (uint32_t) ~(w1 >> PLAIN_AT(4, 4));
-		ports += (uint16_t) ~(w2 >> PLAIN_AT(4, 2));
-		w1 &= (uint64_t)UINT32_MAX << PLAIN_AT(0, 4);
-		w1 |= addr << PLAIN_AT(4, 4);
-		w2 &= ~((uint64_t)UINT16_MAX << PLAIN_AT(4, 2));
-		w2 |= (uint64_t)end.port << PLAIN_AT(4, 2);
-	}
-	ip_sum = forward_sum((uint16_t)(w1 >> PLAIN_AT(2, 2)), delta + PLAIN_HOP);
-	w1 &= ~((uint64_t)UINT16_MAX << PLAIN_AT(2, 2));
-	w1 |= (uint64_t)ip_sum << PLAIN_AT(2, 2);
-	w1 -= UINT64_C(1) << PLAIN_AT(0, 1);
-	udp_sum = forward_udp_sum((uint16_t)(w3 >> PLAIN_AT3(2)), delta + ports);
-	w3 &= (uint32_t)UINT16_MAX << PLAIN_AT3(0);
-	w3 |= (uint32_t)udp_sum << PLAIN_AT3(2);
-	m->ol_flags = 0;
-	m->tx_offload = rte_mbuf_tx_offload(PLAIN_LINK, 20, 0, 0, 0, 0, 0);
-	m->data_len = (uint16_t)c->end;
-	m->pkt_len = c->end;
-	memcpy(p, way->link, PLAIN_LINK);
-	memcpy(p + 14, &w0, 8);
-	memcpy(p + 22, &w1, 8);
-	memcpy(p + 30, &w2, 8);
-	memcpy(p + 38, &w3, 4);
+	/* Lengths that the compiler knows. */
+	if (SL_LIKELY(c->v4 && way->link_len == PLAIN_LINK))
+		forward_plain4(c, way, PLAIN_LINK, end, to_end);
+	else if (c->v4)
+		forward_plain4(c, way, PLAIN_LINK_TAG, end, to_end);
+	else if (way->link_len == PLAIN_LINK)
+		forward_plain6(c, way, PLAIN_LINK, end, to_end);
+	else
+		forward_plain6(c, way, PLAIN_LINK_TAG, end, to_end);
 }
 
 #endif

@@ -7,7 +7,7 @@
 /*
  * How claimed packets find their owner.
  *
- *   burst --> inet_claim_take: plain UDP in one untagged segment that a claim names --> claimed
+ *   burst --> inet_claim_take: plain UDP in one segment that a claim names ---> claimed
  *               |                                 of these, what looks odd --> general path
  *               +-> all else: the usual way; what the general path meets:
  *                     inet_claim_ip: UDP, fragments, ICMP errors ------------> claimed

@@ -263,6 +263,9 @@ inet_ip6_input(struct inet_rx *rx, struct inet_pkt *p)
 	memcpy(p->dst.b, ip + 24, sizeof(p->dst.b));
 	if (!source_ok(p))
 		return SL_RX_IP_SOURCE;
+	/* Nor is ::ffff:0:0/96 where a packet may go to: it would be taken for one of IPv4. */
+	if (inet_is_v4(&p->dst))
+		return SL_RX_IP_NOT_LOCAL;
 	/* Only neighbour discovery may come from nobody (RFC 4861, duplicate detection). */
 	if (sl_addr_is_any(&p->src) && next != IPPROTO_ICMPV6)
 		return SL_RX_IP_SOURCE;

@@ -82,17 +82,30 @@ close_services(void)
 	REQUIRE(f_daemon.gone_claimed == sum && sum == t_count(SL_RX_CLAIMED));
 }
 
+/* On the port, which may be in a VLAN. */
 static void
-know_neighbours(void)
+hear(struct t_frame *f, uint16_t vlan)
+{
+	if (vlan != 0) {
+		memmove(f->b + 16, f->b + 12, f->len - 12);
+		put16(f->b + 12, 0x8100);
+		put16(f->b + 14, vlan);
+		f->len += 4;
+	}
+	t_feed(f->b, f->len);
+}
+
+static void
+know_neighbours(uint16_t vlan)
 {
 	struct t_frame f;
 	uint8_t msg[64];
 
 	t_arp_frame(&f, 1, t_our_mac, t_peer_mac, "198.18.0.1", "198.18.0.2");
-	t_feed(f.b, f.len);
+	hear(&f, vlan);
 	t_icmp6_frame(&f, "2001:db8::1", "2001:db8::2", t_our_mac, 255, msg,
 		t_nd(msg, 135, 0, "2001:db8::2", t_peer_mac));
-	t_feed(f.b, f.len);
+	hear(&f, vlan);
 	t_flush();
 	t_drop_out();
 }
@@ -113,7 +126,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	conf.vlan = (data[0] & F_VLAN) != 0 ? 7 : 0;
 	t_open(&conf);
 	if ((data[0] & F_KNOWN) != 0)
-		know_neighbours();
+		know_neighbours(conf.vlan);
 	open_services(data[0]);
 	for (int k = 0; k <= ((data[0] & F_TWICE) != 0); k++) {
 		n = make_burst(data + 2, size - 2, data[1], pkts);

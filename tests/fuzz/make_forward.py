@@ -24,6 +24,10 @@ def answer6(payload):
     return eth(ip6(udp(payload, PEER6, FAR6), 17, PEER6, FAR6), 0x86DD)
 
 
+def tagged(frame, tci=7):
+    return frame[:12] + struct.pack("!HH", 0x8100, tci) + frame[12:]
+
+
 def ports(datagram, sport, dport):
     """The same with other ports; the checksum no longer fits."""
     return struct.pack("!HH", sport, dport) + datagram[4:]
@@ -50,6 +54,14 @@ def cases():
     yield "both_split", 0, SPLIT, both
     yield "both_partial", KNOWN, L4_NONE, both
     yield "both_twice", KNOWN | TWICE, 0, both
+    tags = [tagged(f) for f in both]
+    yield "tagged", VLAN | KNOWN, 0, tags * 3
+    yield "tagged_exact", VLAN | KNOWN | TWICE, EXACT, tags
+    yield "tagged_mixed", VLAN | KNOWN, 0, [tags[0], both[0], tagged(both[0], 0x6007), tagged(both[0], 8),
+                                            tagged(tags[0]), tags[1], tags[1][:64], tags[1]]
+    yield "six_short", KNOWN, EXACT, [frame6(b""), frame6(b""), frame6(b"")[:61], frame6(b"")]
+    mapped = "::ffff:" + US4
+    yield "six_mapped", KNOWN, 0, [eth(ip6(udp(data, PEER6, mapped), 17, PEER6, mapped), 0x86DD)] * 2
     yield "turns", NONE | KNOWN, 0, both
     yield "nobody", DOWN | KNOWN, 0, both
     yield "hop_limit", KNOWN, 0, [eth(ip4(udp(data), 17, ttl=1), 0x0800),

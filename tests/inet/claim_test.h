@@ -64,15 +64,22 @@ c_set(const struct sl_inet_claim *claims, uint32_t n)
 	sl_inet_claims_destroy(sl_inet_claims_publish(t_inet, set));
 }
 
+/* In a VLAN, or 0 for none. */
 static inline void
-c_open(void)
+c_open_in(uint16_t vlan)
 {
 	struct sl_inet_claim claims[] = {c_claim(SL_CLAIM_TO, "198.18.0.2", 9),
 		c_claim(SL_CLAIM_TO, "2001:db8::2", 9), c_claim(SL_CLAIM_FROM, "198.18.0.1", 4000),
 		c_claim(SL_CLAIM_FROM, "2001:db8::1", 4000)};
 
-	t_open(NULL);
+	t_open(&(struct sl_inet_port_conf){.vlan = vlan});
 	c_set(claims, SL_COUNT_OF(claims));
+}
+
+static inline void
+c_open(void)
+{
+	c_open_in(0);
 }
 
 static inline void

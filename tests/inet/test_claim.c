@@ -94,6 +94,10 @@ others(void)
 		{{.dst = "198.18.0.2", .dst_mac = t_peer_mac}, SL_RX_ETH_OTHERHOST},
 		{{.vlan = 5}, SL_RX_VLAN_OTHER},
 		{{.v6 = true, .dst = "fe80::7"}, SL_RX_IP_NOT_LOCAL},
+		/* Of IPv6, to ::ffff:198.18.0.2 and so on. */
+		{{.v6 = true, .dst = "198.18.0.2"}, SL_RX_IP_NOT_LOCAL},
+		{{.v6 = true, .dst = "203.0.113.7"}, SL_RX_IP_NOT_LOCAL},
+		{{.v6 = true, .dst = "198.18.0.2", .dport = 10}, SL_RX_IP_NOT_LOCAL},
 		{{.dst = "224.0.0.9"}, SL_RX_IP_NOT_LOCAL},
 		{{.src = "224.0.0.9"}, SL_RX_IP_SOURCE},
 		{{.src = "127.0.0.1"}, SL_RX_IP_SOURCE},

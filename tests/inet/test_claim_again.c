@@ -10,6 +10,7 @@
 #include "claim_test.h"
 
 #define ROUNDS 300u
+#define VLAN 5u
 
 /* One that was fed. */
 struct fed {
@@ -18,6 +19,8 @@ struct fed {
 };
 
 static uint32_t state;
+static uint16_t vlan; /* of the port and of most frames; 0 for none */
+static size_t l3;     /* where IP begins in most frames */
 static struct fed fed[SL_INET_BURST];
 static struct rte_mbuf *pkts[SL_INET_BURST];
 static uint64_t burst_outcomes[ROUNDS][SL_OUTCOME_COUNT];
@@ -29,10 +32,17 @@ draw(uint32_t n)
 	return (test_random(&state) >> 8) % n;
 }
 
+/* Is there an IPv4 header where most have one? */
+static bool
+is_ip4(const struct t_frame *f)
+{
+	return f->b[l3 - 2] == 8 && f->b[l3 - 1] == 0;
+}
+
 static void
 frame(struct t_frame *f, uint16_t id)
 {
-	static const uint8_t nops[4] = {1, 1, 1, 1};
+	static const uint8_t nops[4] = {1, 1, 1, 1}, pad[8] = {17, 0, 1, 4, 0, 0, 0, 0};
 	static const struct t_udp cases[] = {{.payload = 22}, {.payload = 22}, {.payload = 22},
 		{.payload = 300}, {.payload = 0}, {.payload = 5, .padding = 13},
 		{.sport = 4001, .payload = 9}, {.src = "198.18.0.77", .payload = 18},
@@ -44,14 +54,38 @@ frame(struct t_frame *f, uint16_t id)
 		{.src = "198.18.0.2", .payload = 18}, {.src = "127.1.2.3", .payload = 18},
 		{.src = "0.1.2.3", .payload = 18}, {.src = "224.0.0.1", .payload = 18},
 		{.src = "198.18.0.255", .payload = 18}, {.udp_len = 60, .payload = 18},
-		{.v6 = true, .payload = 18}, {.vlan = 7, .payload = 18}};
+		{.v6 = true, .payload = 18}, {.v6 = true, .payload = 18},
+		{.v6 = true, .payload = 18}, {.v6 = true, .payload = 0},
+		{.v6 = true, .payload = 300}, {.v6 = true, .payload = 5, .padding = 13},
+		{.v6 = true, .sport = 4001, .payload = 9}, {.v6 = true, .src = "2001:db8::77"},
+		{.v6 = true, .dport = 10, .payload = 18},
+		{.v6 = true, .no_csum = true, .payload = 18},
+		{.v6 = true, .options = pad, .options_len = 8, .next = 60, .payload = 18},
+		{.v6 = true, .dst = "2001:db8:9::7", .payload = 22},
+		{.v6 = true, .dst = "2001:db8:9::7", .payload = 22},
+		{.v6 = true, .dst = "2001:db8:9::8", .payload = 22},
+		{.v6 = true, .dst = "fe80::8", .payload = 22},
+		{.v6 = true, .src = "2001:db8::2", .payload = 18},
+		{.v6 = true, .src = "::1", .payload = 18},
+		{.v6 = true, .src = "fe80::1", .payload = 18},
+		{.v6 = true, .src = "febf::1", .payload = 18},
+		{.v6 = true, .src = "fec0::1", .payload = 18},
+		{.v6 = true, .src = "ff02::1", .payload = 18},
+		{.v6 = true, .udp_len = 60, .payload = 18}};
+	struct t_udp u = cases[draw(SL_COUNT_OF(cases))];
 
-	t_udp_frame(f, &cases[draw(SL_COUNT_OF(cases))]);
-	if (f->b[12] != 8 || f->b[13] != 0)
+	/* Another one, none, one more, or another priority. */
+	u.vlan = draw(24) == 0 ? 7 : vlan;
+	if (vlan != 0 && draw(12) == 0)
+		u.vlan = draw(2) == 0 ? 0 : vlan | 0x6000u;
+	if (u.vlan != 0 && draw(24) == 0)
+		u.svlan = 9;
+	t_udp_frame(f, &u);
+	if (!is_ip4(f))
 		return;
 	/* Fragments of bent ones are those of datagrams of their own. */
-	put16(f->b + 18, id);
-	t_fix_ip4(f, 14);
+	put16(f->b + l3 + 4, id);
+	t_fix_ip4(f, l3);
 }
 
 /* Lengths that agree with each other, but with no datagram. */
@@ -60,22 +94,22 @@ shorten(struct t_frame *f)
 {
 	uint32_t total = draw(28);
 
-	put16(f->b + 16, total);
-	put16(f->b + 38, (uint16_t)(total - 20));
+	put16(f->b + l3 + 2, total);
+	put16(f->b + l3 + 24, (uint16_t)(total - 20));
 }
 
 /* One octet of its headers is another, and the header's sum may be right all the same. */
 static void
 bend(struct t_frame *f)
 {
-	uint32_t at = draw((uint32_t)RTE_MIN(f->len, 50u));
+	uint32_t at = draw((uint32_t)RTE_MIN(f->len, l3 + 50u));
 
 	if (draw(8) == 0)
 		shorten(f);
 	else
 		f->b[at] = (uint8_t)(draw(2) != 0 ? draw(256) : f->b[at] ^ 1u << draw(8));
-	if (f->b[12] == 8 && f->b[13] == 0 && (f->b[14] & 15) >= 5 && draw(3) != 0)
-		t_fix_ip4(f, 14);
+	if (is_ip4(f) && (f->b[l3] & 15) >= 5 && draw(3) != 0)
+		t_fix_ip4(f, l3);
 }
 
 static void
@@ -162,13 +196,15 @@ check_same(const struct fed *a, const struct fed *b)
 }
 
 static void
-neighbours(void)
+neighbours(uint16_t port_vlan)
 {
 	uint64_t counts[SL_OUTCOME_COUNT];
 	unsigned int claimed = 0;
 
+	vlan = port_vlan;
+	l3 = vlan != 0 ? 18 : 14;
 	for (int burst = 1; burst >= 0; burst--) {
-		c_open();
+		c_open_in(vlan);
 		state = 12345;
 		for (uint16_t r = 0; r < ROUNDS; r++) {
 			round_of(r, burst);
@@ -192,11 +228,24 @@ neighbours(void)
 	CHECK(claimed > ROUNDS * SL_INET_BURST / 3 && claimed < ROUNDS * SL_INET_BURST * 9 / 10);
 }
 
+static void
+untagged(void)
+{
+	neighbours(0);
+}
+
+static void
+tagged(void)
+{
+	neighbours(VLAN);
+}
+
 int
 main(int argc, char **argv)
 {
 	(void)argc;
 	t_init(argv[0]);
-	SL_TEST_RUN(neighbours);
+	SL_TEST_RUN(untagged);
+	SL_TEST_RUN(tagged);
 	return test_end();
 }

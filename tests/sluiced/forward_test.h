@@ -20,6 +20,7 @@
 static struct daemon f_daemon;
 static struct conf f_conf, f_conf6;
 static struct forward *f_fwd, *f_fwd6;
+static uint16_t f_vlan; /* of the port; 0 for none */
 
 static const uint8_t f_mac[6] = {2, 0, 0, 0, 0, 0x10};
 
@@ -95,6 +96,18 @@ publish(void)
 	forward_claims_publish(&f_daemon, claims);
 }
 
+/* Put the port's tag into a frame that has none. */
+static inline void
+f_tag(struct t_frame *f)
+{
+	if (f_vlan == 0)
+		return;
+	memmove(f->b + 16, f->b + 12, f->len - 12);
+	put16(f->b + 12, 0x8100);
+	put16(f->b + 14, f_vlan);
+	f->len += 4;
+}
+
 /* Everybody on the link has the same MAC address, which is known. */
 static inline void
 know(bool v6, const char *addr)
@@ -109,6 +122,7 @@ know(bool v6, const char *addr)
 	} else {
 		t_arp_frame(&f, 1, t_our_mac, f_mac, addr, "198.18.0.2");
 	}
+	f_tag(&f);
 	t_feed(f.b, f.len);
 }
 
@@ -129,7 +143,7 @@ ask(bool v6, const char *addr)
 static inline void
 f_open(void)
 {
-	t_open(NULL);
+	t_open(&(struct sl_inet_port_conf){.vlan = f_vlan});
 	memset(&f_daemon, 0, sizeof(f_daemon));
 	f_daemon.inet = t_inet;
 	f_daemon.pool = t_pool;

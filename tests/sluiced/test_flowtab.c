@@ -540,6 +540,58 @@ random_steps(void)
 }
 
 /* Nothing but create takes memory. */
+/* All flows 0..n, in bursts, in an order in which neighbours are far from each other: those below
+ * gone are not there, others have their number. */
+static void
+look_up_all(struct flowtab *t, uint32_t n, uint32_t gone)
+{
+	static struct flow_key key[FLOWTAB_BURST];
+	const struct flow_key *keys[FLOWTAB_BURST];
+	uint32_t ids[FLOWTAB_BURST], flow[FLOWTAB_BURST];
+
+	for (uint32_t i = 0; i < n; i += FLOWTAB_BURST) {
+		uint16_t count = (uint16_t)RTE_MIN(n - i, FLOWTAB_BURST);
+
+		for (uint16_t k = 0; k < count; k++) {
+			flow[k] = (uint32_t)((i + k) * UINT64_C(7919) % n);
+			key[k] = t_key(flow[k], flow[k] % 2 != 0);
+			keys[k] = &key[k];
+		}
+		flowtab_lookup_burst(t, keys, count, ids);
+		for (uint16_t k = 0; k < count; k++) {
+			CHECK_EQ(ids[k] == FLOWTAB_NONE, flow[k] < gone);
+			if (ids[k] != FLOWTAB_NONE)
+				CHECK_EQ(flowtab_state(t, ids[k])->sequence, flow[k]);
+		}
+	}
+}
+
+/* More flows than the table remembers as the last ones; places change their owners. */
+static void
+many_in_turn(void)
+{
+	const uint32_t n = 20000, half = n / 2;
+	struct flowtab *t = t_make(n, 10000, 1000000);
+
+	flowtab_turn(t, 1);
+	for (uint32_t round = 0; round < 3; round++) {
+		for (uint32_t i = 0; i < (round == 0 ? n : half); i++) {
+			struct flow_key key = t_key(i, i % 2 != 0);
+			union flow_state state = {.sequence = i};
+			uint32_t id;
+
+			CHECK_EQ(flowtab_add(t, &key, &state, &id), FLOWTAB_ADDED);
+		}
+		for (int twice = 0; twice < 2; twice++)
+			look_up_all(t, n, 0);
+		for (uint32_t i = half; i-- > 0;)
+			flowtab_remove(t, t_find(t, i));
+		look_up_all(t, n, half);
+	}
+	CHECK_EQ(t_stats(t).flows, half);
+	t_end(t);
+}
+
 static void
 no_heap_in_bursts(void)
 {
@@ -574,6 +626,7 @@ main(int argc, char **argv)
 	SL_TEST_RUN(rebind);
 	SL_TEST_RUN(walk);
 	SL_TEST_RUN(random_steps);
+	SL_TEST_RUN(many_in_turn);
 	SL_TEST_RUN(no_heap_in_bursts);
 	return test_end();
 }

@@ -48,6 +48,24 @@ make(struct t_frame *f, uint16_t number)
 	put16(f->b + (u.v6 ? 16 : 18), number);
 	if (!u.v6)
 		t_fix_ip4(f, 14);
+	f_tag(f);
+}
+
+/* What was sent as the i-th, without the tag that it must have. */
+static const uint8_t *
+sent_data(unsigned int i, size_t *len)
+{
+	static uint8_t frame[2048];
+	const uint8_t *p = t_out_data(i, len);
+
+	if (f_vlan == 0)
+		return p;
+	REQUIRE(*len > 18 && *len <= sizeof(frame) && get16(p + 12) == 0x8100);
+	CHECK_EQ(get16(p + 14), f_vlan);
+	*len -= 4;
+	memcpy(frame, p, 12);
+	memcpy(frame + 12, p + 16, *len - 12);
+	return frame;
 }
 
 /* In one segment or two, or in memory that others see. */
@@ -87,7 +105,7 @@ collect(struct t_frame *sent, const bool *odd)
 
 	for (unsigned int i = 0; i < t_outs; i++) {
 		size_t len;
-		const uint8_t *p = t_out_data(i, &len);
+		const uint8_t *p = sent_data(i, &len);
 		bool v6 = p[12] != 8;
 		size_t l4 = 14 + (v6 ? 40u : (p[14] & 15u) * 4u);
 		unsigned int number = number_of(p), flow;
@@ -138,8 +156,9 @@ neighbours(void)
 		for (uint16_t i = 0; i < SL_INET_BURST; i++) {
 			make(&in[i], i);
 			how[i] = draw(12);
-			odd[i] = how[i] == 0 || in[i].b[14] == 0x46;
-			CHECK_EQ(t_feed_mbuf(pack(&in[i], how[i])), SL_RX_CLAIMED);
+			odd[i] = how[i] == 0 || in[i].b[f_vlan != 0 ? 18 : 14] == 0x46;
+			/* None of them goes the way of plain ones. */
+			CHECK_EQ(t_feed_mbuf(pack(&in[i], how[i] == 0 ? 0 : 1)), SL_RX_CLAIMED);
 		}
 		t_flush();
 		errors = collect(single, odd);
@@ -161,6 +180,79 @@ neighbours(void)
 		}
 	}
 	CHECK(total > ROUNDS * SL_INET_BURST / 2);
+	f_close();
+}
+
+static void
+tagged(void)
+{
+	f_vlan = 5;
+	neighbours();
+	f_vlan = 0;
+}
+
+/* A VLAN on the same wire, where all three back ends are. */
+static void
+open_lan(uint16_t vlan)
+{
+	struct sl_inet_port_conf conf = {.port_id = t_port, .pool = t_pool, .vlan = vlan};
+	struct sl_addr ours = t_addr("198.18.0.14");
+	uint16_t handle;
+
+	REQUIRE(sl_inet_port_add(t_inet, &conf) == 0);
+	REQUIRE(sl_inet_port_find(t_inet, t_port, 0, vlan, &handle) == 0);
+	REQUIRE(sl_inet_addr_add(t_inet, handle, &ours, 29) == 0);
+	for (int i = 0; i < 3; i++)
+		t_pass(1 * T_S);
+}
+
+static void
+clients(void)
+{
+	struct rte_mbuf *pkts[SL_INET_BURST];
+	struct t_frame f;
+
+	for (uint16_t i = 0; i < SL_INET_BURST; i++) {
+		t_udp_frame(&f, &(struct t_udp){.sport = (uint16_t)(4000 + i), .payload = 18});
+		pkts[i] = t_mbuf(f.b, f.len);
+	}
+	sl_inet_input_burst(t_inet, 0, t_port, pkts, SL_INET_BURST);
+	t_flush();
+}
+
+/* From a link without tags to one with: headers get longer. */
+static void
+between(void)
+{
+	unsigned int to[BACKENDS] = {0};
+	struct t_frame f;
+
+	f_open();
+	open_lan(8);
+	clients(); /* the stack asks for them */
+	f_vlan = 8;
+	for (unsigned int i = 0; i < BACKENDS; i++) {
+		t_arp_frame(&f, 1, t_our_mac, f_mac, f_backend(false, i), "198.18.0.14");
+		f_tag(&f);
+		t_feed(f.b, f.len);
+	}
+	t_flush();
+	t_drop_out();
+	clients();
+	REQUIRE(t_outs == SL_INET_BURST);
+	for (unsigned int i = 0; i < t_outs; i++) {
+		size_t len;
+		const uint8_t *p = sent_data(i, &len);
+		int k = backend_of(p, false);
+
+		REQUIRE(k >= 0 && len == 60 && memcmp(p, f_mac, 6) == 0);
+		check_sums(p, len, false, "198.18.0.1", f_backend(false, (unsigned int)k));
+		to[k]++;
+	}
+	for (unsigned int i = 0; i < BACKENDS; i++)
+		CHECK(to[i] > 0);
+	f_vlan = 0;
+	t_drop_out();
 	f_close();
 }
 
@@ -210,6 +302,8 @@ main(int argc, char **argv)
 	(void)argc;
 	t_init(argv[0]);
 	SL_TEST_RUN(neighbours);
+	SL_TEST_RUN(tagged);
+	SL_TEST_RUN(between);
 	SL_TEST_RUN(unknown);
 	return test_end();
 }

@@ -94,8 +94,9 @@ struct sl_inet_claimed {
 	uint8_t kind;	   /**< enum sl_inet_claimed_kind */
 	bool v4;
 	bool later; /**< a fragment without the UDP header */
-	/** An IPv4 datagram, neither fragment nor error, without tags or options, in one segment:
-	 * l2_len is 14, l4_off 34. Such a one may lack the mark. */
+	/** A datagram, neither fragment nor error, without options or extension headers, in one
+	 * segment: l2_len is 14, or 18 with a tag, l4_off 20 (IPv4) or 40 more. Such a one may lack
+	 * the mark. */
 	bool plain;
 	uint16_t sport; /**< network order; of an error: of the datagram that it quotes */
 	uint16_t dport;
