@@ -140,7 +140,12 @@ flow_complete(struct sl_udp_sock *s, uint16_t worker, struct sl_inet_flow *flow,
 	if (names.no_source)
 		return sl_inet_worker_source(s->udp->inet, worker, &flow->dst, &flow->src);
 	flow->src = names.local;
-	return sl_addr_is_v4(&flow->src) == sl_addr_is_v4(&flow->dst) ? 0 : -ENETUNREACH;
+	if (SL_LIKELY(sl_addr_is_v4(&flow->src) == sl_addr_is_v4(&flow->dst)))
+		return 0;
+	/* What connect chose for the peer's family does not keep others out, what bind named does. */
+	if (!sl_addr_is_any(&names.bound))
+		return -ENETUNREACH;
+	return sl_inet_worker_source(s->udp->inet, worker, &flow->dst, &flow->src);
 }
 
 /* The error that ICMP left, if any. After a call's first message it stays where it is, for the next
