@@ -92,12 +92,11 @@ dest_get(const struct sl_udp_sock *s, const void *name, socklen_t namelen,
 	int ret;
 
 	*named = false;
-	if (name == NULL || namelen == 0)
+	if (name == NULL)
 		return 0;
-	if ((int)namelen < 0 || namelen > sizeof(sa))
-		return -EINVAL;
-	memset(&sa, 0, sizeof(sa));
-	ret = udp_get(s, &sa, name, namelen);
+	ret = udp_name_get(s, name, namelen, &sa);
+	if (ret == 0 && namelen < sizeof(sa.ss_family))
+		ret = -EINVAL;
 	if (ret != 0)
 		return ret;
 	if (sa.ss_family == AF_UNSPEC) {
@@ -226,6 +225,8 @@ send_msg(struct sl_udp_sock *s, uint16_t worker, struct mmsghdr *user, bool firs
 		ret = -EINVAL;
 	if (ret != 0)
 		return ret;
+	if (m.msg_namelen == 0)
+		m.msg_name = NULL; /* as sendmsg(2), where sendto(2) says EINVAL */
 	if (m.msg_name != NULL && (int)m.msg_namelen >= 0)
 		m.msg_namelen = RTE_MIN(m.msg_namelen, (socklen_t)sizeof(struct sockaddr_storage));
 	len = send_iov(s, worker, iov, m.msg_iovlen, m.msg_name, m.msg_namelen, first);
