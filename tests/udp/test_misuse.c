@@ -4,7 +4,7 @@
 
 /*
  * Calls that are wrong. Every length with every kind of memory, as socket address of every call that
- * takes one: results must be the kernel's.
+ * takes one: results must be the kernel's. And what no kernel can be asked: sockets that are closed.
  */
 #include <limits.h>
 #include <sys/mman.h>
@@ -170,6 +170,68 @@ test_every_name(void)
 	}
 }
 
+/* Each call on a socket that is closed; closing it again, and closing nothing, do nothing. */
+static void
+test_closed(void)
+{
+	struct sl_udp_sock_conf conf = {.family = AF_INET, .slots = 16};
+	struct sl_udp_sock_stats stats;
+	struct sl_dgram d[4];
+	struct sl_udp_sock *s;
+	char b[8];
+
+	REQUIRE(sl_udp_socket(tu_udp, &conf, &s) == 0);
+	REQUIRE(tu_bind(s, TU_US, 5000) == 0);
+	tu_datagram(TU_US, 5000, "x", 1);
+	sl_udp_close(s, 0);
+	sl_udp_close(s, 0);
+	sl_udp_close(s, SL_INET_NO_WORKER);
+	sl_udp_close(NULL, 0);
+	for (unsigned int call = 0; call < CALLS; call++) {
+		struct attempt a = {.call = call, .len = sizeof(struct sockaddr_in), .s = s};
+
+		a.name = make_memory(V4, call);
+		CHECK_EQ(our_call(&a), -EBADF);
+	}
+	CHECK_EQ(sl_udp_recvfrom(s, b, sizeof(b), 0, NULL, NULL), -EBADF);
+	CHECK_EQ(sl_udp_read(s, b, sizeof(b)), -EBADF);
+	CHECK_EQ(sl_udp_recvmmsg(s, NULL, 0, 0, NULL), -EBADF);
+	CHECK_EQ(sl_udp_recv_burst(s, d, 4), -EBADF);
+	CHECK_EQ(sl_udp_take_error(s), 0);
+	sl_udp_set_rcvbuf(s, 1);
+	sl_udp_sock_stats(s, &stats);
+	CHECK_EQ(stats.purged, 1);
+	/* The books are right: the layer has room for as many sockets as ever. */
+	for (int i = 0; i < 100; i++) {
+		REQUIRE(sl_udp_socket(tu_udp, &conf, &s) == 0);
+		sl_udp_close(s, 0);
+		sl_udp_close(s, 0);
+	}
+}
+
+/* A limit of 0 is the one that sockets have from the start. */
+static void
+test_rcvbuf(void)
+{
+	struct sl_udp_sock_conf conf = {.family = AF_INET, .slots = 64};
+	struct sl_udp_sock *s;
+	char b[8];
+
+	REQUIRE(sl_udp_socket(tu_udp, &conf, &s) == 0);
+	REQUIRE(tu_bind(s, TU_US, 5000) == 0);
+	for (uint64_t limit = 0; limit < 2; limit++) {
+		unsigned int got = 0;
+
+		sl_udp_set_rcvbuf(s, limit);
+		for (int i = 0; i < 8; i++)
+			tu_datagram(TU_US, 5000, "x", 1);
+		while (sl_udp_recvfrom(s, b, sizeof(b), MSG_DONTWAIT, NULL, NULL) == 1)
+			got++;
+		CHECK_EQ(got, limit == 0 ? 8 : 1);
+	}
+	sl_udp_close(s, 0);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -181,6 +243,8 @@ main(int argc, char **argv)
 	no_kernel = tu_kernel_net();
 	tu_stack(1, tu_pool);
 	SL_TEST_RUN(test_every_name);
+	SL_TEST_RUN(test_closed);
+	SL_TEST_RUN(test_rcvbuf);
 	SL_TEST_RUN(tu_stack_end);
 	return test_end();
 }

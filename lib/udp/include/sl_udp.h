@@ -105,6 +105,8 @@ int sl_udp_socket(struct sl_udp *udp, const struct sl_udp_sock_conf *conf,
  * Close: no datagram is delivered after it returns, what is queued is freed and counted as purged,
  * and a receive call of another thread returns -EBADF.
  *
+ * @param s        NULL, or a socket that is closed or being closed, is passed over; but whose memory
+ *                 serves another socket by then is that socket
  * @param worker   the caller's worker index, or SL_INET_NO_WORKER
  * Caller: any thread outside a burst; waits for a grace period and for a reader to leave.
  */
@@ -138,7 +140,7 @@ int sl_udp_getsockname(const struct sl_udp_sock *s, struct sockaddr *addr, sockl
 /** Pending ICMP error, as SO_ERROR: 0 or -errno, cleared by reading. Caller: any thread. */
 int sl_udp_take_error(struct sl_udp_sock *s);
 
-/** Change the receive buffer's limit, bytes of true size. Caller: any thread. */
+/** Change the receive buffer's limit, bytes of true size; 0 means 32 MiB. Caller: any thread. */
 void sl_udp_set_rcvbuf(struct sl_udp_sock *s, uint64_t bytes);
 
 /**
