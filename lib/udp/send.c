@@ -187,14 +187,15 @@ send_iov(struct sl_udp_sock *s, uint16_t worker, const struct iovec *iov, size_t
 	return (ssize_t)len;
 }
 
+/* A thread that is no worker has nothing to send with. */
 static int
-flags_check(const struct sl_udp_sock *s, int flags)
+call_check(const struct sl_udp_sock *s, uint16_t worker, int flags)
 {
 	if (flags & MSG_OOB)
 		return -EOPNOTSUPP;
 	if (sl_load_relaxed(&s->closing) != 0)
 		return -EBADF;
-	return flags & ~FLAGS_KNOWN ? -EINVAL : 0;
+	return (flags & ~FLAGS_KNOWN) != 0 || worker >= s->udp->workers ? -EINVAL : 0;
 }
 
 ssize_t
@@ -202,7 +203,7 @@ sl_udp_sendto(struct sl_udp_sock *s, uint16_t worker, const void *buf, size_t le
 	const struct sockaddr *addr, socklen_t addrlen)
 {
 	struct iovec iov = {.iov_base = (void *)(uintptr_t)buf, .iov_len = len};
-	int ret = flags_check(s, flags);
+	int ret = call_check(s, worker, flags);
 
 	return ret != 0 ? ret : send_iov(s, worker, &iov, 1, addr, addrlen, true);
 }
@@ -240,7 +241,7 @@ int
 sl_udp_sendmmsg(
 	struct sl_udp_sock *s, uint16_t worker, struct mmsghdr *msgs, unsigned int vlen, int flags)
 {
-	int ret = flags_check(s, flags);
+	int ret = call_check(s, worker, flags);
 	unsigned int i;
 
 	if (ret != 0)

@@ -4,7 +4,8 @@
 
 /*
  * Calls that are wrong. Every length with every kind of memory, as socket address of every call that
- * takes one: results must be the kernel's. And what no kernel can be asked: sockets that are closed.
+ * takes one: results must be the kernel's. And what no kernel can be asked: sockets that are closed, and
+ * threads that are no workers.
  */
 #include <limits.h>
 #include <sys/mman.h>
@@ -209,6 +210,26 @@ test_closed(void)
 	}
 }
 
+static void
+test_no_worker(void)
+{
+	static const uint16_t nobody[] = {1, 127, 128, SL_INET_NO_WORKER};
+	struct sl_udp_sock_conf conf = {.family = AF_INET, .slots = 16};
+	struct iovec iov = {(void *)(uintptr_t) "data", 4};
+	struct mmsghdr m = {.msg_hdr = {.msg_iov = &iov, .msg_iovlen = 1}};
+	struct sl_udp_sock *s;
+
+	REQUIRE(sl_udp_socket(tu_udp, &conf, &s) == 0);
+	REQUIRE(tu_connect(s, TU_PEER, 7777) == 0);
+	for (unsigned int i = 0; i < SL_COUNT_OF(nobody); i++) {
+		CHECK_EQ(sl_udp_sendto(s, nobody[i], "data", 4, 0, NULL, 0), -EINVAL);
+		CHECK_EQ(sl_udp_sendmmsg(s, nobody[i], &m, 1, 0), -EINVAL);
+	}
+	CHECK_EQ(sl_udp_sendto(s, 0, "data", 4, 0, NULL, 0), 4);
+	sl_udp_close(s, 0);
+	tu_drain();
+}
+
 /* A limit of 0 is the one that sockets have from the start. */
 static void
 test_rcvbuf(void)
@@ -244,6 +265,7 @@ main(int argc, char **argv)
 	tu_stack(1, tu_pool);
 	SL_TEST_RUN(test_every_name);
 	SL_TEST_RUN(test_closed);
+	SL_TEST_RUN(test_no_worker);
 	SL_TEST_RUN(test_rcvbuf);
 	SL_TEST_RUN(tu_stack_end);
 	return test_end();

@@ -182,8 +182,8 @@ ssize_t sl_udp_read(struct sl_udp_sock *s, void *buf, size_t len) SL_MUST_CHECK;
  * @param worker  the caller's worker index; the datagram leaves with that worker's next flush
  * @param flags   MSG_DONTWAIT, MSG_NOSIGNAL and MSG_CONFIRM, which change nothing: no call waits
  * @param addr    NULL for the peer of a connected socket
- * @return        len; -EDESTADDRREQ; -EINVAL port 0, bad length or other flags; -EOPNOTSUPP
- *                MSG_OOB; -EMSGSIZE more than the port's MTU holds;
+ * @return        len; -EDESTADDRREQ; -EINVAL port 0, bad length, other flags, or no such worker
+ *                (SL_INET_NO_WORKER); -EOPNOTSUPP MSG_OOB; -EMSGSIZE more than the port's MTU holds;
  *                -ENETUNREACH; -EACCES a broadcast address; -ENOBUFS; -EAFNOSUPPORT; -EFAULT (a
  *                guarded socket); -EBADF closed; -EAGAIN no port is left to bind to; a pending error
  * Caller: a worker; the threads of several workers may send on one socket.
