@@ -191,6 +191,7 @@ no_worker(void)
 	CHECK_EQ(drain(), 2);
 	sl_psock_close(s, NONE);
 	sl_psock_close(NULL, NONE);
+	CHECK_EQ(sl_psock_net_destroy(NULL), 0);
 }
 
 int

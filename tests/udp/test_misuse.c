@@ -188,6 +188,8 @@ test_closed(void)
 	sl_udp_close(s, 0);
 	sl_udp_close(s, SL_INET_NO_WORKER);
 	sl_udp_close(NULL, 0);
+	sl_udp_destroy(NULL);
+	sl_inet_destroy(NULL);
 	for (unsigned int call = 0; call < CALLS; call++) {
 		struct attempt a = {.call = call, .len = sizeof(struct sockaddr_in), .s = s};
 

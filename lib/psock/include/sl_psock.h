@@ -89,7 +89,7 @@ int sl_psock_net_create(const struct sl_psock_net_conf *conf, struct sl_psock_ne
 	SL_MUST_CHECK;
 
 /**
- * Free a net, its ports' tables, and rings that closed sockets left in flight.
+ * Free a net, its ports' tables, and rings that closed sockets left in flight. NULL is allowed.
  *
  * @return   0; -EBUSY: sockets are open, or slots of closed ones are still in flight; nothing freed
  * Caller: control path, when no worker polls any more.

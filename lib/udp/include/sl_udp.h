@@ -82,7 +82,7 @@ struct sl_udp_sock_stats {
 int sl_udp_create(struct sl_inet *inet, const struct sl_udp_conf *conf, struct sl_udp **out)
 	SL_MUST_CHECK;
 
-/** Free the layer; all sockets must be closed. Caller: when no worker polls any more. */
+/** Free the layer; all sockets must be closed. NULL is allowed. Caller: when no worker polls any more. */
 void sl_udp_destroy(struct sl_udp *udp);
 
 /**
