@@ -145,6 +145,22 @@ conf_on_link(const struct conf_cidr *c, const struct sl_addr *a)
 	return true;
 }
 
+bool
+conf_is_broadcast(const struct conf_port *p, const struct sl_addr *a)
+{
+	uint32_t be = sl_addr_to_v4(a);
+
+	for (uint16_t i = 0; i < p->naddrs; i++) {
+		const struct conf_cidr *c = &p->addrs[i];
+
+		/* RFC 3021: a /31 has none. */
+		if (conf_on_link(c, a) && sl_addr_is_v4(a) && c->prefix > 0 && c->prefix < 31 &&
+			(rte_be_to_cpu_32(be) | ~(UINT32_MAX >> c->prefix)) == UINT32_MAX)
+			return true;
+	}
+	return false;
+}
+
 static bool
 is_link_local(const struct sl_addr *a)
 {
@@ -170,6 +186,11 @@ check_gateway(
 			return;
 		}
 	}
+	if (conf_is_broadcast(p, gw))
+		mistake(m, line,
+			"[%s %s] gateway = %s: is the broadcast address of its network; name a "
+			"router.",
+			p->section, p->name, text);
 	if (!reached)
 		mistake(m, line,
 			"[%s %s] gateway = %s: is in none of the networks of \"address\"; name a "

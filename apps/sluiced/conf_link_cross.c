@@ -126,6 +126,11 @@ check_via(struct conf *conf, struct conf_route *r, struct mistakes *m)
 			text);
 		return;
 	}
+	if (p != NULL && conf_is_broadcast(p, &r->via))
+		mistake(m, r->via_line,
+			"[route %s] via = %s: is the broadcast address of its network; name a "
+			"router.",
+			r->name, text);
 	if (p == NULL && r->port[0] != '\0')
 		mistake(m, r->via_line,
 			"[route %s] via = %s: is in none of the networks of [port %s]; name a "

@@ -82,6 +82,8 @@ void conf_take_lend(struct conf_at *at);
 
 /** Is an address in that network? */
 bool conf_on_link(const struct conf_cidr *c, const struct sl_addr *a);
+/** Is it the broadcast address of one of the port's networks? */
+bool conf_is_broadcast(const struct conf_port *p, const struct sl_addr *a);
 
 /** What VLANs, taps, sockets and routes contradict (conf_link_cross.c). conf_cross calls it. */
 void conf_link_cross(struct conf *conf, struct mistakes *m);

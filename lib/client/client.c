@@ -25,6 +25,7 @@ struct ring {
 	size_t bytes;
 	uint32_t frames, frame_size, block_size, per_block;
 	uint32_t next;
+	bool lent; /* the slot, or V3's packet, that is next is in the caller's hands */
 };
 
 struct sl_client {
@@ -274,12 +275,16 @@ sl_client_tx_next(struct sl_client *c)
 	slot = slot_at(&c->tx, c->tx.next);
 	if (!sl_pktring_is_available(c->version, slot))
 		return NULL;
+	c->tx.lent = true;
 	return slot + sl_pktring_data(c->version);
 }
 
 void
 sl_client_tx_submit(struct sl_client *c, uint32_t len)
 {
+	if (!c->tx.lent)
+		return;
+	c->tx.lent = false;
 	sl_pktring_request(c->version, slot_at(&c->tx, c->tx.next), len);
 	c->tx.next = c->tx.next + 1 < c->tx.frames ? c->tx.next + 1 : 0;
 }
@@ -362,21 +367,32 @@ rx_block(struct sl_client *c, struct sl_client_frame *f)
 	return 1;
 }
 
-int
-sl_client_rx_next(struct sl_client *c, struct sl_client_frame *f)
+static int
+look(struct sl_client *c, struct sl_client_frame *f)
 {
 	if (c->rx.frames == 0)
 		return 0;
 	return c->version == TPACKET_V3 ? rx_block(c, f) : rx_flat(c, f);
 }
 
+int
+sl_client_rx_next(struct sl_client *c, struct sl_client_frame *f)
+{
+	int ret = look(c, f);
+
+	c->rx.lent = ret == 1;
+	return ret;
+}
+
 void
 sl_client_rx_done(struct sl_client *c)
 {
-	uint32_t blocks = c->rx.frames / c->rx.per_block;
 	struct tpacket_block_desc *b;
 	const struct tpacket3_hdr *h;
 
+	if (!c->rx.lent)
+		return;
+	c->rx.lent = false;
 	if (c->version != TPACKET_V3) {
 		sl_pktring_status_set(c->version, slot_at(&c->rx, c->rx.next), TP_STATUS_KERNEL);
 		c->rx.next = c->rx.next + 1 < c->rx.frames ? c->rx.next + 1 : 0;
@@ -388,7 +404,7 @@ sl_client_rx_done(struct sl_client *c)
 	if (--c->left > 0)
 		return;
 	sl_store_release(&b->hdr.bh1.block_status, TP_STATUS_KERNEL); /* PR4 */
-	c->rx.next = c->rx.next + 1 < blocks ? c->rx.next + 1 : 0;
+	c->rx.next = c->rx.next + 1 < c->rx.frames / c->rx.per_block ? c->rx.next + 1 : 0;
 }
 
 bool
@@ -419,7 +435,7 @@ sl_client_wait(struct sl_client *c, int timeout_ms)
 	for (;;) {
 		sl_store_relaxed(&c->page->client_sleeps, 1);
 		sl_fence_seq_cst(); /* PR6: announced, then the look at the ring */
-		ret = sl_client_rx_next(c, &f) == 1;
+		ret = look(c, &f) == 1;
 		if (ret == 0) {
 			p.revents = 0;
 			ret = sl_sys(poll(&p, 1, timeout_ms));
@@ -428,7 +444,7 @@ sl_client_wait(struct sl_client *c, int timeout_ms)
 			hear_bells(c);
 		}
 		sl_store_relaxed(&c->page->client_sleeps, 0);
-		if (sl_client_rx_next(c, &f) == 1)
+		if (look(c, &f) == 1)
 			return 0;
 		if (ret <= 0)
 			return ret == 0 ? -EAGAIN : ret;

@@ -293,6 +293,15 @@ group_mac(const struct sl_addr *dst, uint8_t *mac)
 	}
 }
 
+/* May nothing be sent to dst on that port? */
+static bool
+is_broadcast(const struct inet_port *port, const struct sl_addr *dst)
+{
+	uint32_t be = inet_to_v4(dst);
+
+	return inet_is_v4(dst) && (be == UINT32_MAX || inet_port_is_broadcast4(port, be));
+}
+
 /* A worker that is offline may look at routes like any other thread. */
 static int
 find_route(struct sl_inet *inet, const struct inet_worker *w, const struct sl_inet_flow *flow,
@@ -312,16 +321,14 @@ static int
 find_path(struct sl_inet *inet, const struct inet_worker *w, const struct sl_inet_flow *flow,
 	struct inet_path *path)
 {
-	bool v4 = inet_is_v4(&flow->dst);
-	uint32_t be = inet_to_v4(&flow->dst);
 	int ret;
 
-	if (v4 && be == UINT32_MAX)
-		return -EACCES;
+	if (inet_is_v4(&flow->dst) && inet_to_v4(&flow->dst) == UINT32_MAX)
+		return -EACCES; /* whatever the routes say */
 	/* Read first: a change from here on makes what is found out of date, not wrong. */
 	path->routes = sl_load_acquire(&inet->routes); /* IN1 */
 	ret = find_route(inet, w, flow, path);
-	if (ret == 0 && v4 && inet_port_is_broadcast4(path->port, be))
+	if (ret == 0 && is_broadcast(path->port, &flow->dst))
 		ret = -EACCES;
 	path->dst = flow->dst;
 	path->has_src = false;
@@ -354,8 +361,7 @@ sl_inet_worker_source(
 		return ret;
 	*src = path.src;
 	/* Not where the source address decides about the route, or where nothing may be sent. */
-	if (!inet_is_multicast(dst) && !inet_is_link_local(dst) &&
-		!(inet_is_v4(dst) && inet_port_is_broadcast4(path.port, inet_to_v4(dst))))
+	if (!inet_is_multicast(dst) && !inet_is_link_local(dst) && !is_broadcast(path.port, dst))
 		*p = path;
 	return 0;
 }

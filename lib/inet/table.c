@@ -312,7 +312,8 @@ static bool
 via_possible(const struct inet_port *port, const struct sl_addr *via, bool v4)
 {
 	return inet_is_v4(via) == v4 && inet_addr_acceptable(via, 0) &&
-	       inet_port_addr(port, via) == NULL;
+	       inet_port_addr(port, via) == NULL &&
+	       !(v4 && inet_port_is_broadcast4(port, inet_to_v4(via)));
 }
 
 /* Checks of sl_inet_route_add that need no look at other routes. */

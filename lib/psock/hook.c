@@ -231,6 +231,8 @@ sl_psock_bind(struct sl_psock *s, const void *addr, socklen_t len, uint16_t work
 	uint16_t proto;
 	int ifindex, ret;
 
+	if (len == 0 || len > sizeof(struct sockaddr_storage))
+		return -EINVAL;
 	if (addr == NULL)
 		return -EFAULT;
 	ifindex = bind_target(s, addr, len, &proto);
@@ -251,6 +253,20 @@ sl_psock_bind(struct sl_psock *s, const void *addr, socklen_t len, uint16_t work
 	return ret;
 }
 
+/* The address of a SOCK_PACKET socket has a name in place of an index; returns its length. */
+static socklen_t
+name_spkt(struct sl_psock *s, struct sockaddr_ll *ll)
+{
+	char name[RTE_ETH_NAME_MAX_LEN] = {0};
+	struct sockaddr sa = {.sa_family = AF_PACKET};
+
+	if (ll->sll_ifindex > 0 && psock_port(s->net, ll->sll_ifindex) != NULL &&
+		rte_eth_dev_get_name_by_port((uint16_t)(ll->sll_ifindex - 1), name) == 0)
+		memcpy(sa.sa_data, name, sizeof(sa.sa_data) - 1);
+	memcpy(ll, &sa, sizeof(sa));
+	return sizeof(sa);
+}
+
 int
 sl_psock_getsockname(struct sl_psock *s, struct sockaddr_ll *addr, socklen_t *len)
 {
@@ -258,7 +274,11 @@ sl_psock_getsockname(struct sl_psock *s, struct sockaddr_ll *addr, socklen_t *le
 	struct psock_port *port;
 	socklen_t whole;
 
-	if (addr == NULL || len == NULL)
+	if (len == NULL)
+		return -EFAULT;
+	if ((int)*len < 0)
+		return -EINVAL;
+	if (addr == NULL && *len != 0)
 		return -EFAULT;
 	pthread_mutex_lock(&s->net->lock);
 	ll.sll_ifindex = s->ifindex;
@@ -270,8 +290,11 @@ sl_psock_getsockname(struct sl_psock *s, struct sockaddr_ll *addr, socklen_t *le
 		ll.sll_halen = MAC_LEN;
 		memcpy(ll.sll_addr, &port->mac, MAC_LEN);
 	}
-	whole = (socklen_t)(offsetof(struct sockaddr_ll, sll_addr) + ll.sll_halen);
-	memcpy(addr, &ll, RTE_MIN(*len, whole));
+	whole = s->type == SOCK_PACKET
+			? name_spkt(s, &ll)
+			: (socklen_t)(offsetof(struct sockaddr_ll, sll_addr) + ll.sll_halen);
+	if (*len != 0)
+		memcpy(addr, &ll, RTE_MIN(*len, whole));
 	*len = whole;
 	return 0;
 }

@@ -237,6 +237,7 @@ psock_rehook_locked(struct sl_psock_net *net, int ifindex)
 void
 psock_control(struct sl_psock_net *net, uint16_t worker)
 {
+	SL_ASSERT(worker == SL_PSOCK_NO_WORKER || worker < net->conf.workers);
 	if (worker != SL_PSOCK_NO_WORKER && net->online[worker])
 		rte_rcu_qsbr_thread_offline(net->rcu, worker);
 	pthread_mutex_lock(&net->control);
@@ -352,6 +353,7 @@ sl_psock_port_add(struct sl_psock_net *net, const struct sl_psock_port_conf *con
 void
 sl_psock_worker_online(struct sl_psock_net *net, uint16_t worker)
 {
+	SL_ASSERT(worker < net->conf.workers);
 	net->online[worker] = true;
 	rte_rcu_qsbr_thread_online(net->rcu, worker);
 }
@@ -359,6 +361,7 @@ sl_psock_worker_online(struct sl_psock_net *net, uint16_t worker)
 void
 sl_psock_worker_offline(struct sl_psock_net *net, uint16_t worker)
 {
+	SL_ASSERT(worker < net->conf.workers);
 	net->online[worker] = false;
 	rte_rcu_qsbr_thread_offline(net->rcu, worker);
 }
@@ -366,5 +369,6 @@ sl_psock_worker_offline(struct sl_psock_net *net, uint16_t worker)
 void
 sl_psock_quiescent(struct sl_psock_net *net, uint16_t worker)
 {
+	SL_DEBUG_ASSERT(worker < net->conf.workers);
 	rte_rcu_qsbr_quiescent(net->rcu, worker);
 }

@@ -226,6 +226,8 @@ struct psock_dest {
 	bool has_addr;
 	uint8_t addr[8];
 };
+/** What Linux looks at before it looks at anything else: 0; -EFAULT; -EINVAL; -EMSGSIZE. */
+int psock_msg_check(const struct msghdr *msg);
 int psock_dest(struct sl_psock *s, const struct msghdr *msg, struct psock_dest *dest);
 /** Room that a packet may have at the port, vlan tag included. */
 uint32_t psock_tx_cap(const struct sl_psock *s, const struct psock_dest *dest);

@@ -187,10 +187,10 @@ sl_psock_recvmsg(struct sl_psock *s, struct msghdr *msg, int flags)
 {
 	struct sl_dgram *d;
 	ssize_t ret;
-	int head;
+	int head = psock_msg_check(msg);
 
-	if (msg == NULL)
-		return -EFAULT;
+	if (head != 0)
+		return head;
 	if (flags & ~FLAGS_KNOWN)
 		return -EINVAL;
 	if (flags & MSG_ERRQUEUE)

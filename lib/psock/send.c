@@ -2,12 +2,32 @@
  * Copyright (c) 2026 The Sluice developers
  */
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
+#include <sys/uio.h>
 
 #include "psock_priv.h"
 
 #define VLAN_LEN 4
 #define PACKET_MAX 65535u /* what an mbuf's length can say */
+
+int
+psock_msg_check(const struct msghdr *msg)
+{
+	if (msg == NULL)
+		return -EFAULT;
+	if (msg->msg_name != NULL && (int)msg->msg_namelen < 0)
+		return -EINVAL;
+	if (msg->msg_iovlen > UIO_MAXIOV)
+		return -EMSGSIZE;
+	if (msg->msg_iovlen > 0 && msg->msg_iov == NULL)
+		return -EFAULT;
+	for (size_t i = 0; i < msg->msg_iovlen; i++) {
+		if (msg->msg_iov[i].iov_len > SSIZE_MAX)
+			return -EINVAL;
+	}
+	return 0;
+}
 
 static int
 dest_spkt(struct sl_psock *s, const struct msghdr *msg, struct psock_dest *dest)
@@ -16,7 +36,7 @@ dest_spkt(struct sl_psock *s, const struct msghdr *msg, struct psock_dest *dest)
 	struct sockaddr_pkt pkt = {0};
 	uint16_t port_id;
 
-	if (msg->msg_name == NULL)
+	if (msg->msg_name == NULL || msg->msg_namelen == 0)
 		return -ENOTCONN;
 	if (msg->msg_namelen < sizeof(struct sockaddr))
 		return -EINVAL;
@@ -36,7 +56,7 @@ dest_ll(struct sl_psock *s, const struct msghdr *msg, struct psock_dest *dest)
 	const size_t front = offsetof(struct sockaddr_ll, sll_addr);
 	struct sockaddr_ll ll;
 
-	if (msg->msg_name == NULL) {
+	if (msg->msg_name == NULL || msg->msg_namelen == 0) {
 		dest->proto = sl_load_relaxed(&s->proto);
 		dest->port = psock_port(s->net, sl_load_relaxed(&s->ifindex));
 		return 0;
@@ -204,6 +224,7 @@ gather(const struct sl_psock *s, const struct msghdr *msg, size_t skip, struct r
 	return 0;
 }
 
+/* How many bytes msg has, SIZE_MAX if more than can be said, and the first of them. */
 static size_t
 msg_bytes(const struct msghdr *msg, uint8_t *front, size_t want)
 {
@@ -213,9 +234,9 @@ msg_bytes(const struct msghdr *msg, uint8_t *front, size_t want)
 		const uint8_t *from = msg->msg_iov[i].iov_base;
 		size_t n = msg->msg_iov[i].iov_len;
 
-		for (size_t k = 0; k < n && len + k < want; k++)
+		for (size_t k = 0; k < n && len < want && k < want - len; k++)
 			front[len + k] = from[k];
-		len += n;
+		len = n > SIZE_MAX - len ? SIZE_MAX : len + n;
 	}
 	return len;
 }
@@ -324,8 +345,12 @@ send_one(struct sl_psock *s, const struct msghdr *msg, uint16_t worker)
 ssize_t
 sl_psock_sendmsg(struct sl_psock *s, const struct msghdr *msg, int flags, uint16_t worker)
 {
-	if (msg == NULL)
-		return -EFAULT;
+	int ret = psock_msg_check(msg);
+
+	if (ret != 0)
+		return ret;
+	if (worker != SL_PSOCK_NO_WORKER && worker >= s->net->conf.workers)
+		return -EINVAL;
 	/* Set up and taken away by control calls, which no send may run beside. */
 	if (sl_load_acquire(&s->tx) != NULL) /* PS5 */
 		return psock_ring_send(s, msg, flags, worker);

@@ -10,6 +10,18 @@
 /* What Linux still takes as an IPv6 socket address: without sin6_scope_id. */
 #define SIN6_LEN_MIN 24u
 
+int
+udp_name_get(
+	const struct sl_udp_sock *s, const void *name, socklen_t len, struct sockaddr_storage *sa)
+{
+	memset(sa, 0, sizeof(*sa));
+	if ((int)len < 0 || len > sizeof(*sa))
+		return -EINVAL;
+	if (len == 0)
+		return 0;
+	return name != NULL ? udp_get(s, sa, name, len) : -EFAULT;
+}
+
 static int
 get_v4(const struct sockaddr *sa, socklen_t len, struct sl_addr *addr, uint16_t *port)
 {

@@ -94,25 +94,25 @@ udp_autobind(struct sl_udp_sock *s)
 /* What bind(2) takes on top of what every call takes: AF_UNSPEC with 0.0.0.0 counts as AF_INET, and
  * an AF_INET6 socket takes no AF_INET address. */
 static int
-bind_addr(const struct sl_udp_sock *s, const struct sockaddr *sa, socklen_t len,
+bind_addr(const struct sl_udp_sock *s, const struct sockaddr *name, socklen_t len,
 	struct sl_addr *addr, uint16_t *port)
 {
-	struct sockaddr_in sin;
+	struct sockaddr_storage ss;
+	struct sockaddr *sa = (struct sockaddr *)&ss;
+	int ret = udp_name_get(s, name, len, &ss);
 
-	if (sa == NULL || len < sizeof(sa->sa_family))
-		return -EINVAL;
+	if (ret != 0)
+		return ret;
 	if (s->conf.family == AF_INET6) {
 		if (len < sizeof(struct sockaddr_in6) - sizeof(uint32_t))
 			return -EINVAL;
 		return sa->sa_family == AF_INET6 ? udp_addr_get(s, sa, len, addr, port)
 						 : -EAFNOSUPPORT;
 	}
-	if (len < sizeof(sin))
-		return -EINVAL;
-	memcpy(&sin, sa, sizeof(sin));
-	if (sin.sin_family == AF_UNSPEC && sin.sin_addr.s_addr == INADDR_ANY)
-		sin.sin_family = AF_INET;
-	return udp_addr_get(s, (const struct sockaddr *)&sin, sizeof(sin), addr, port);
+	if (sa->sa_family == AF_UNSPEC &&
+		((struct sockaddr_in *)&ss)->sin_addr.s_addr == INADDR_ANY)
+		sa->sa_family = AF_INET;
+	return udp_addr_get(s, sa, len, addr, port);
 }
 
 static int
@@ -151,14 +151,20 @@ sl_udp_getsockname(const struct sl_udp_sock *s, struct sockaddr *addr, socklen_t
 {
 	struct sockaddr_storage sa;
 	struct udp_names names;
-	socklen_t whole;
+	socklen_t room, whole;
+	int ret = len != NULL ? udp_get(s, &room, len, sizeof(room)) : -EFAULT;
 
-	if (len == NULL || (int)*len < 0 || (addr == NULL && *len != 0))
+	if (ret != 0)
+		return ret;
+	if (sl_load_relaxed(&s->closing) != 0)
+		return -EBADF;
+	if ((int)room < 0)
 		return -EINVAL;
+	if (addr == NULL && room != 0)
+		return -EFAULT;
 	udp_names_read(s, &names);
 	whole = udp_addr_put(s, &names.local, names.lport, 0, &sa);
-	if (*len != 0)
-		memcpy(addr, &sa, RTE_MIN(*len, whole));
-	*len = whole;
-	return 0;
+	if (room != 0)
+		ret = udp_put(s, addr, &sa, RTE_MIN(room, whole));
+	return ret == 0 ? udp_put(s, len, &whole, sizeof(whole)) : ret;
 }

@@ -132,19 +132,22 @@ connect_locked(struct sl_udp_sock *s, const struct sl_addr *remote, uint16_t por
 int
 sl_udp_connect(struct sl_udp_sock *s, const struct sockaddr *addr, socklen_t len)
 {
+	struct sockaddr_storage sa;
 	struct sl_addr remote;
 	uint16_t port = 0;
-	int ret;
+	int ret = udp_name_get(s, addr, len, &sa);
 
-	if (addr == NULL || len < sizeof(addr->sa_family))
-		return -EINVAL;
+	if (ret == 0 && len < sizeof(sa.ss_family))
+		ret = -EINVAL;
+	if (ret != 0)
+		return ret;
 	pthread_mutex_lock(&s->udp->lock);
 	if (udp_closed_locked(s)) {
 		ret = -EBADF;
-	} else if (addr->sa_family == AF_UNSPEC) {
+	} else if (sa.ss_family == AF_UNSPEC) {
 		ret = disconnect(s);
 	} else {
-		ret = udp_addr_get(s, addr, len, &remote, &port);
+		ret = udp_addr_get(s, (const struct sockaddr *)&sa, len, &remote, &port);
 		if (ret == 0 && s->conf.v6only && sl_addr_is_v4(&remote))
 			ret = -ENETUNREACH;
 		if (ret == 0)

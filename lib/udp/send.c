@@ -92,12 +92,11 @@ dest_get(const struct sl_udp_sock *s, const void *name, socklen_t namelen,
 	int ret;
 
 	*named = false;
-	if (name == NULL || namelen == 0)
+	if (name == NULL)
 		return 0;
-	if ((int)namelen < 0 || namelen > sizeof(sa))
-		return -EINVAL;
-	memset(&sa, 0, sizeof(sa));
-	ret = udp_get(s, &sa, name, namelen);
+	ret = udp_name_get(s, name, namelen, &sa);
+	if (ret == 0 && namelen < sizeof(sa.ss_family))
+		ret = -EINVAL;
 	if (ret != 0)
 		return ret;
 	if (sa.ss_family == AF_UNSPEC) {
@@ -140,7 +139,12 @@ flow_complete(struct sl_udp_sock *s, uint16_t worker, struct sl_inet_flow *flow,
 	if (names.no_source)
 		return sl_inet_worker_source(s->udp->inet, worker, &flow->dst, &flow->src);
 	flow->src = names.local;
-	return sl_addr_is_v4(&flow->src) == sl_addr_is_v4(&flow->dst) ? 0 : -ENETUNREACH;
+	if (SL_LIKELY(sl_addr_is_v4(&flow->src) == sl_addr_is_v4(&flow->dst)))
+		return 0;
+	/* What connect chose for the peer's family does not keep others out, what bind named does. */
+	if (!sl_addr_is_any(&names.bound))
+		return -ENETUNREACH;
+	return sl_inet_worker_source(s->udp->inet, worker, &flow->dst, &flow->src);
 }
 
 /* The error that ICMP left, if any. After a call's first message it stays where it is, for the next
@@ -183,14 +187,15 @@ send_iov(struct sl_udp_sock *s, uint16_t worker, const struct iovec *iov, size_t
 	return (ssize_t)len;
 }
 
+/* A thread that is no worker has nothing to send with. */
 static int
-flags_check(const struct sl_udp_sock *s, int flags)
+call_check(const struct sl_udp_sock *s, uint16_t worker, int flags)
 {
 	if (flags & MSG_OOB)
 		return -EOPNOTSUPP;
 	if (sl_load_relaxed(&s->closing) != 0)
 		return -EBADF;
-	return flags & ~FLAGS_KNOWN ? -EINVAL : 0;
+	return (flags & ~FLAGS_KNOWN) != 0 || worker >= s->udp->workers ? -EINVAL : 0;
 }
 
 ssize_t
@@ -198,7 +203,7 @@ sl_udp_sendto(struct sl_udp_sock *s, uint16_t worker, const void *buf, size_t le
 	const struct sockaddr *addr, socklen_t addrlen)
 {
 	struct iovec iov = {.iov_base = (void *)(uintptr_t)buf, .iov_len = len};
-	int ret = flags_check(s, flags);
+	int ret = call_check(s, worker, flags);
 
 	return ret != 0 ? ret : send_iov(s, worker, &iov, 1, addr, addrlen, true);
 }
@@ -221,6 +226,8 @@ send_msg(struct sl_udp_sock *s, uint16_t worker, struct mmsghdr *user, bool firs
 		ret = -EINVAL;
 	if (ret != 0)
 		return ret;
+	if (m.msg_namelen == 0)
+		m.msg_name = NULL; /* as sendmsg(2), where sendto(2) says EINVAL */
 	if (m.msg_name != NULL && (int)m.msg_namelen >= 0)
 		m.msg_namelen = RTE_MIN(m.msg_namelen, (socklen_t)sizeof(struct sockaddr_storage));
 	len = send_iov(s, worker, iov, m.msg_iovlen, m.msg_name, m.msg_namelen, first);
@@ -234,7 +241,7 @@ int
 sl_udp_sendmmsg(
 	struct sl_udp_sock *s, uint16_t worker, struct mmsghdr *msgs, unsigned int vlen, int flags)
 {
-	int ret = flags_check(s, flags);
+	int ret = call_check(s, worker, flags);
 	unsigned int i;
 
 	if (ret != 0)

@@ -124,7 +124,6 @@ sl_udp_socket(struct sl_udp *udp, const struct sl_udp_sock_conf *conf, struct sl
 static void
 stop_reader(struct sl_udp_sock *s)
 {
-	sl_exchange_acq_rel(&s->closing, 1u); /* UD4 */
 	while (sl_exchange_acq_rel(&s->reader, 1u) != 0) { /* UD3 */
 		/* Again each time: the reader may have taken the last wake-up as another's. */
 		if (s->sleeps)
@@ -192,10 +191,14 @@ unlink_sock(struct sl_udp_sock *s, uint16_t worker)
 void
 sl_udp_close(struct sl_udp_sock *s, uint16_t worker)
 {
-	struct sl_udpq *queue = s->queue;
-	struct sl_udp *udp = s->udp;
+	struct sl_udpq *queue;
+	struct sl_udp *udp;
 	bool bound;
 
+	if (s == NULL || sl_exchange_acq_rel(&s->closing, 1u) != 0) /* UD4 */
+		return;
+	queue = s->queue;
+	udp = s->udp;
 	stop_reader(s);
 	/* Whoever binds after this finds the socket closing. */
 	pthread_mutex_lock(&udp->lock);
@@ -235,7 +238,7 @@ sl_udp_set_rcvbuf(struct sl_udp_sock *s, uint64_t bytes)
 {
 	pthread_mutex_lock(&s->udp->lock);
 	if (s->queue != NULL) /* not closed */
-		sl_udpq_set_rcvbuf(s->queue, bytes);
+		sl_udpq_set_rcvbuf(s->queue, bytes != 0 ? bytes : RCVBUF_DEFAULT);
 	pthread_mutex_unlock(&s->udp->lock);
 }
 

@@ -162,6 +162,14 @@ struct sl_udp_sock {
 };
 
 /* addr.c */
+/**
+ * Copy a socket address that a caller names, as Linux does before it looks at one.
+ *
+ * @param sa   zeros behind what was there
+ * @return     0; -EINVAL a length that no socket address has; -EFAULT NULL, or bad and guarded
+ */
+int udp_name_get(const struct sl_udp_sock *s, const void *name, socklen_t len,
+	struct sockaddr_storage *sa);
 /** The address and port in a socket address. 0; -EINVAL too short; -EAFNOSUPPORT. */
 int udp_addr_get(const struct sl_udp_sock *s, const struct sockaddr *sa, socklen_t len,
 	struct sl_addr *addr, uint16_t *port);

@@ -206,12 +206,15 @@ gateway_verdicts(void)
 {
 	struct sl_addr own = t_addr("198.18.0.2"), gw = t_addr("198.18.0.1"),
 		       group = t_addr("ff02::2"), far = t_addr("198.18.1.1"),
-		       far6 = t_addr("2001:db9::1"), link6 = t_addr("fe80::1");
+		       far6 = t_addr("2001:db9::1"), link6 = t_addr("fe80::1"),
+		       all = t_addr("198.18.0.255"), everybody = t_addr("255.255.255.255");
 
 	t_open(NULL);
 	CHECK_EQ(sl_inet_gateway_set(t_inet, t_port + 1, &gw), -ENODEV);
 	CHECK_EQ(sl_inet_gateway_set(t_inet, t_port, &group), -EINVAL);
 	CHECK_EQ(sl_inet_gateway_set(t_inet, t_port, &own), -EINVAL);
+	CHECK_EQ(sl_inet_gateway_set(t_inet, t_port, &all), -EINVAL);
+	CHECK_EQ(sl_inet_gateway_set(t_inet, t_port, &everybody), -EINVAL);
 	CHECK_EQ(sl_inet_gateway_set(t_inet, t_port, &far), -ENETUNREACH);
 	CHECK_EQ(sl_inet_gateway_set(t_inet, t_port, &far6), -ENETUNREACH);
 	CHECK_EQ(sl_inet_gateway_set(t_inet, t_port, &link6), 0);

@@ -98,6 +98,7 @@ static const struct error_case errors[] = {
 	{"203.0.113.0/24", "198.18.0.2", 7, -EINVAL}, /* ourselves */
 	{"203.0.113.0/24", "224.0.0.9", 7, -EINVAL},
 	{"203.0.113.0/24", "127.0.0.1", 7, -EINVAL},
+	{"203.0.113.0/24", "198.18.0.255", 7, -EINVAL}, /* everybody on the link */
 	{"203.0.113.0/24", "198.19.0.1", 7, -ENETUNREACH},
 	{"203.0.113.0/24", "192.0.2.1", 7, -ENETUNREACH}, /* through a route, but not on link */
 	{"203.0.113.0/24", NULL, 7, 0},

@@ -151,8 +151,11 @@ only_a_changed_bind_waits(void)
 	while (((struct psock_table *)sl_load_acquire(&net->port[0].table))->hooks != 1)
 		sched_yield();
 	CHECK_EQ(sl_load_acquire(&b.done), 0);
-	/* The worker itself may bind meanwhile: its own turn is over, so that both go on. */
-	sl_psock_quiescent(net, 1);
+	/* The bind may not wait yet: turns end again and again, as a worker's do. */
+	while (sl_load_acquire(&b.done) == 0) {
+		sl_psock_quiescent(net, 1);
+		sched_yield();
+	}
 	pthread_join(b.thread, NULL);
 	CHECK_EQ(b.ret, 0);
 	CHECK_EQ(sock_bind(s, IFINDEX, ETH_P_IP, 1), 0); /* a worker does not wait for itself */

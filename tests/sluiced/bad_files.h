@@ -338,6 +338,10 @@ static const struct bad_file {
 		G P "gateway = 198.18.0.2\n",
 		"t.conf:6: [port wan] gateway = 198.18.0.2: is the port's own address; name a "
 		"router.\n"},
+	{"gateway: everybody on the link",
+		G P "gateway = 198.18.0.255\n",
+		"t.conf:6: [port wan] gateway = 198.18.0.255: is the broadcast address of its "
+		"network; name a router.\n"},
 	{"gateway: two",
 		G P "gateway = 198.18.0.1 198.18.0.3\n",
 		"t.conf:6: [port wan] gateway = 198.18.0.1 198.18.0.3: \"198.18.0.3\" is a "

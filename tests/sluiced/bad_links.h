@@ -151,6 +151,10 @@ static const struct bad_file bad_links[] = {
 		"t.conf:8: [route r] via = 203.0.113.1: is in no network of a port; name a router "
 		"on a "
 		"link.\n"},
+	{"next hop that is everybody on the link",
+		G P "[route r]\nprefix = 198.51.100.0/24\nvia = 198.18.0.255\n",
+		"t.conf:8: [route r] via = 198.18.0.255: is the broadcast address of its network; "
+		"name a router.\n"},
 	{"next hop on another port",
 		G P V "[route r]\nprefix = 198.51.100.0/24\nvia = 198.18.0.1\nport = lab\n",
 		"t.conf:12: [route r] via = 198.18.0.1: is in none of the networks of [port lab]; "

@@ -242,6 +242,45 @@ test_no_route(void)
 	sl_udp_close(s, 0);
 }
 
+/* What connect chose as our end is of the peer's family, and no hindrance to others. */
+static void
+test_other_family(void)
+{
+	struct sl_udp_sock *s = open_socket(AF_INET6, false);
+	struct sockaddr_in6 name;
+	socklen_t len = sizeof(name);
+
+	REQUIRE(tu_connect(s, TU_PEER6, 7777) == 0);
+	CHECK_EQ(send_to(s, "four", 4, TU_PEER, 7778), 4);
+	CHECK_EQ(send_to(s, "four", 4, "::ffff:" TU_PEER, 7778), 4);
+	CHECK_EQ(sl_udp_getsockname(s, (struct sockaddr *)&name, &len), 0);
+	CHECK_EQ(capture(), 2);
+	for (int i = 0; i < 2; i++)
+		check_frame(sent[i], TU_PEER, ntohs(name.sin6_port), 7778,
+			(const uint8_t *)"four", 4);
+	sl_udp_close(s, 0);
+}
+
+/* A default route covers broadcast addresses as well: nothing goes to them, by it or by the link, also from
+ * a socket that lets the route say where it sends from. */
+static void
+test_broadcast_with_gateway(void)
+{
+	struct sl_udp_sock *s = open_socket(AF_INET, false);
+	struct sl_addr gw = tu_addr(TU_PEER);
+
+	REQUIRE(sl_inet_gateway_set(tu_inet, 0, &gw) == 0);
+	for (int i = 0; i < 2; i++) { /* the second time from what is remembered of it */
+		CHECK_EQ(send_to(s, "x", 1, "255.255.255.255", 7777), -EACCES);
+		CHECK_EQ(send_to(s, "x", 1, "198.18.0.255", 7777), -EACCES);
+		CHECK_EQ(tu_connect(s, "255.255.255.255", 7777), -EACCES);
+		CHECK_EQ(send_to(s, "x", 1, "203.0.113.1", 7777), 1);
+		CHECK_EQ(capture(), 1);
+		rte_pktmbuf_free(sent[0]);
+	}
+	sl_udp_close(s, 0);
+}
+
 /* The pool of the layer has eight small mbufs: some sends succeed, the others say so, and every mbuf
  * comes back; a payload in several segments arrives whole. */
 static void
@@ -298,6 +337,8 @@ main(int argc, char **argv)
 	SL_TEST_RUN(test_sendmmsg);
 	SL_TEST_RUN(test_refusals);
 	SL_TEST_RUN(test_no_route);
+	SL_TEST_RUN(test_other_family);
+	SL_TEST_RUN(test_broadcast_with_gateway);
 	SL_TEST_RUN(tu_stack_end);
 	tu_stack(1, tu_small);
 	SL_TEST_RUN(test_small_pool);

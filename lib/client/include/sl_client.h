@@ -65,8 +65,8 @@ struct sl_client;
  *
  * @param why    set to a sentence on failure, if the server gave one, else to NULL; a static buffer
  *               of the calling thread. May be NULL.
- * @return       0; -EINVAL; -ENOENT, -ECONNREFUSED no server there; -EPROTO it speaks something
- *               else; -ENOMEM; or what it refused with
+ * @return       0; -EINVAL; -ENAMETOOLONG a path that no socket has; -ENOENT, -ECONNREFUSED no server
+ *               there; -EPROTO it speaks something else; -ENOMEM; or what it refused with
  */
 int sl_client_connect(const struct sl_client_conf *conf, struct sl_client **out, const char **why)
 	SL_MUST_CHECK;
@@ -81,10 +81,12 @@ void sl_client_info(const struct sl_client *c, struct sl_client_info *info);
 void sl_client_tx_ring(const struct sl_client *c, struct sl_client_ring *ring);
 void sl_client_rx_ring(const struct sl_client *c, struct sl_client_ring *ring);
 
-/** The next transmit slot's bytes (info.tx_room of them), or NULL while it is not free. */
+/** The next transmit slot's bytes (info.tx_room of them), or NULL while it is not free: the same ones until
+ * sl_client_tx_submit. */
 uint8_t *sl_client_tx_next(struct sl_client *c);
 
-/** Ask for that slot to be sent, `len` bytes; the next one is next. PR1. */
+/** Ask for that slot to be sent, `len` bytes; the next one is next. Nothing happens unless
+ * sl_client_tx_next gave it since the last time. PR1. */
 void sl_client_tx_submit(struct sl_client *c, uint32_t len);
 
 /** Tell the server that there are requests, if it sleeps: once a burst. PR6. */
@@ -96,17 +98,20 @@ uint32_t sl_client_tx_busy(const struct sl_client *c);
 /** Slots that the server refused (WRONG_FORMAT); the first of them, if any, holds the ring up. */
 uint32_t sl_client_tx_refused(const struct sl_client *c);
 
-/** Look at the next received frame. @return 1, or 0 when there is none. PR3. */
+/** Look at the next received frame, the same one until sl_client_rx_done. @return 1, or 0 when there is
+ * none. PR3. */
 int sl_client_rx_next(struct sl_client *c, struct sl_client_frame *frame);
 
-/** Done with that frame: its bytes are the server's again. PR4. */
+/** Done with that frame: its bytes are the server's again. Nothing happens unless sl_client_rx_next showed
+ * it since the last time. PR4. */
 void sl_client_rx_done(struct sl_client *c);
 
 /**
  * Sleep until there is a frame.
  *
  * @param timeout_ms   below 0: without limit
- * @return             0 there is one; -EAGAIN time over; -EINTR; -EPIPE the server has hung up
+ * @return             0 there is one; -EAGAIN time over, also without a receive ring; -EINTR; -EPIPE the
+ *                     server has hung up
  */
 int sl_client_wait(struct sl_client *c, int timeout_ms) SL_MUST_CHECK;
 

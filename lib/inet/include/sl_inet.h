@@ -154,7 +154,7 @@ struct sl_inet;
  */
 int sl_inet_create(const struct sl_inet_conf *conf, struct sl_inet **out) SL_MUST_CHECK;
 
-/** Free a stack and the packets waiting in it, fragments included. Caller: when no worker polls any more. */
+/** Free a stack and the packets in it, fragments too; NULL is allowed. Caller: when no worker polls. */
 void sl_inet_destroy(struct sl_inet *inet);
 
 /**

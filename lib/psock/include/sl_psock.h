@@ -89,7 +89,7 @@ int sl_psock_net_create(const struct sl_psock_net_conf *conf, struct sl_psock_ne
 	SL_MUST_CHECK;
 
 /**
- * Free a net, its ports' tables, and rings that closed sockets left in flight.
+ * Free a net, its ports' tables, and rings that closed sockets left in flight. NULL is allowed.
  *
  * @return   0; -EBUSY: sockets are open, or slots of closed ones are still in flight; nothing freed
  * Caller: control path, when no worker polls any more.
@@ -166,7 +166,7 @@ int sl_psock_create(struct sl_psock_net *net, int type, uint16_t protocol, struc
 	SL_MUST_CHECK;
 
 /**
- * close(2). Transmit slots in flight keep the ring's memory until they are freed.
+ * close(2); NULL is allowed. Transmit slots in flight keep the ring's memory until they are freed.
  *
  * Caller: control path; waits for a grace period if the socket was hooked.
  */
@@ -177,13 +177,14 @@ void sl_psock_close(struct sl_psock *s, uint16_t worker);
  * A bind that changes neither protocol nor port touches nothing and waits for nothing. A port that
  * is down, or goes away meanwhile, is no error: ENETDOWN is pending on the socket.
  *
- * @return   0; -EINVAL length, family, or member of a fanout group; -ENODEV
+ * @return   0; -EFAULT NULL; -EINVAL length, family, or member of a fanout group; -ENODEV
  * Caller: control path; waits for a grace period if it changes something and was hooked.
  */
 int sl_psock_bind(struct sl_psock *s, const void *addr, socklen_t len, uint16_t worker)
 	SL_MUST_CHECK;
 
-/** getsockname(2). @return 0, with 12 bytes plus the hardware address in *addr. */
+/** getsockname(2). @return 0, with 12 bytes plus the hardware address in *addr; -EFAULT NULL; -EINVAL *len
+ * below 0. SOCK_PACKET: struct sockaddr, with the port's name. */
 int sl_psock_getsockname(struct sl_psock *s, struct sockaddr_ll *addr, socklen_t *len)
 	SL_MUST_CHECK;
 
@@ -212,8 +213,11 @@ void sl_psock_munmap(struct sl_psock *s, void *addr, size_t len);
  * sendmsg(2). A socket with a transmit ring sends what is requested there, from the head slot on,
  * and ignores msg's data; without, one packet from msg's data.
  *
+ * @param msg     its data and address are read in place: bad memory ends in a signal
  * @param flags   MSG_DONTWAIT: never waits and never yields, not even for another sender
- * @return        bytes (ring: without vnet headers); or the errors of doc/psock.md
+ * @return        bytes (ring: without vnet headers); -EFAULT msg or its array is NULL; -EINVAL a length
+ *                below 0, or a worker that there is not; -EMSGSIZE more than 1024 pieces; or the errors
+ *                of doc/psock.md
  * Caller: any thread; a blocking ring send waits until nothing is pending, polling the port itself.
  * Ordering: PR1, PR2, LC1
  */
@@ -224,7 +228,8 @@ ssize_t sl_psock_sendmsg(struct sl_psock *s, const struct msghdr *msg, int flags
  * recvmsg(2) from the socket's queue (rings are read in place).
  *
  * @param flags   MSG_DONTWAIT, MSG_PEEK, MSG_TRUNC, MSG_ERRQUEUE
- * @return        bytes; -EINVAL other flags, or too little room for the vnet header; -EAGAIN; the
+ * @return        bytes; -EFAULT, -EMSGSIZE as sl_psock_sendmsg; -EINVAL other flags, a length below 0, or
+ *                too little room for the vnet header; -EAGAIN; the
  *                pending error of the socket; -EINTR
  * Caller: one thread at a time; blocks without MSG_DONTWAIT, so no worker.
  */

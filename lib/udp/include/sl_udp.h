@@ -45,7 +45,7 @@ struct sl_udp_sock;
 
 struct sl_udp_conf {
 	uint32_t sockets;      /**< most sockets, 1..65536; 0 means 1024 */
-	struct rte_mempool *pool; /**< packets that send calls build */
+	struct rte_mempool *pool; /**< packets that send calls build; NULL: they end in -ENOBUFS */
 };
 
 /** Socket options at creation. */
@@ -82,7 +82,7 @@ struct sl_udp_sock_stats {
 int sl_udp_create(struct sl_inet *inet, const struct sl_udp_conf *conf, struct sl_udp **out)
 	SL_MUST_CHECK;
 
-/** Free the layer; all sockets must be closed. Caller: when no worker polls any more. */
+/** Free the layer; all sockets must be closed. NULL is allowed. Caller: when no worker polls any more. */
 void sl_udp_destroy(struct sl_udp *udp);
 
 /**
@@ -105,6 +105,8 @@ int sl_udp_socket(struct sl_udp *udp, const struct sl_udp_sock_conf *conf,
  * Close: no datagram is delivered after it returns, what is queued is freed and counted as purged,
  * and a receive call of another thread returns -EBADF.
  *
+ * @param s        NULL, or a socket that is closed or being closed, is passed over; but whose memory
+ *                 serves another socket by then is that socket
  * @param worker   the caller's worker index, or SL_INET_NO_WORKER
  * Caller: any thread outside a burst; waits for a grace period and for a reader to leave.
  */
@@ -113,8 +115,9 @@ void sl_udp_close(struct sl_udp_sock *s, uint16_t worker);
 /**
  * Bind, as bind(2): a port of 0 picks a free one from 32768..60999.
  *
- * @return   0; -EINVAL already bound or bad length; -EAFNOSUPPORT; -EADDRNOTAVAIL neither a
- *           local nor a group or broadcast address; -EADDRINUSE
+ * @return   0; -EINVAL already bound or bad length; -EFAULT NULL; -EBADF closed; -EAFNOSUPPORT;
+ *           -EADDRNOTAVAIL neither a local nor a group or broadcast address (IPv6 addresses are local
+ *           once duplicate detection is over); -EADDRINUSE
  * Caller: any thread; takes the layer's lock.
  */
 int sl_udp_bind(struct sl_udp_sock *s, const struct sockaddr *addr, socklen_t len) SL_MUST_CHECK;
@@ -123,21 +126,21 @@ int sl_udp_bind(struct sl_udp_sock *s, const struct sockaddr *addr, socklen_t le
  * Connect, as connect(2): only datagrams from that peer are received from now on; what is queued
  * stays. AF_UNSPEC disconnects. Binds first if need be.
  *
- * @return   0; -EINVAL; -EAFNOSUPPORT; -ENETUNREACH; -EACCES a broadcast address;
- *           -EADDRINUSE the 4-tuple is taken; -ENOSPC
+ * @return   0; -EINVAL bad length; -EFAULT NULL; -EBADF closed; -EAFNOSUPPORT; -ENETUNREACH;
+ *           -EACCES a broadcast address; -EADDRINUSE the 4-tuple is taken; -ENOSPC
  * Caller: any thread; takes the layer's lock.
  */
 int sl_udp_connect(struct sl_udp_sock *s, const struct sockaddr *addr, socklen_t len)
 	SL_MUST_CHECK;
 
-/** Local address, as getsockname(2). 0; -EINVAL. */
+/** Local address, as getsockname(2). 0; -EINVAL *len below 0; -EFAULT NULL; -EBADF closed. */
 int sl_udp_getsockname(const struct sl_udp_sock *s, struct sockaddr *addr, socklen_t *len)
 	SL_MUST_CHECK;
 
-/** Pending ICMP error, as SO_ERROR: 0 or -errno, cleared by reading. */
+/** Pending ICMP error, as SO_ERROR: 0 or -errno, cleared by reading. Caller: any thread. */
 int sl_udp_take_error(struct sl_udp_sock *s);
 
-/** Change the receive buffer's limit, bytes of true size. */
+/** Change the receive buffer's limit, bytes of true size; 0 means 32 MiB. Caller: any thread. */
 void sl_udp_set_rcvbuf(struct sl_udp_sock *s, uint64_t bytes);
 
 /**
@@ -177,9 +180,13 @@ ssize_t sl_udp_read(struct sl_udp_sock *s, void *buf, size_t len) SL_MUST_CHECK;
  * Send one datagram, as sendto(2).
  *
  * @param worker  the caller's worker index; the datagram leaves with that worker's next flush
- * @return        len; -EDESTADDRREQ; -EINVAL port 0; -EMSGSIZE; -ENETUNREACH; -EACCES; -ENOBUFS;
- *                -EAFNOSUPPORT; -EFAULT; a pending error
- * Caller: a worker.
+ * @param flags   MSG_DONTWAIT, MSG_NOSIGNAL and MSG_CONFIRM, which change nothing: no call waits
+ * @param addr    NULL for the peer of a connected socket
+ * @return        len; -EDESTADDRREQ; -EINVAL port 0, bad length, other flags, or no such worker
+ *                (SL_INET_NO_WORKER); -EOPNOTSUPP MSG_OOB; -EMSGSIZE more than the port's MTU holds;
+ *                -ENETUNREACH; -EACCES a broadcast address; -ENOBUFS; -EAFNOSUPPORT; -EFAULT (a
+ *                guarded socket); -EBADF closed; -EAGAIN no port is left to bind to; a pending error
+ * Caller: a worker; the threads of several workers may send on one socket.
  */
 ssize_t sl_udp_sendto(struct sl_udp_sock *s, uint16_t worker, const void *buf, size_t len,
 	int flags, const struct sockaddr *addr, socklen_t addrlen) SL_MUST_CHECK;
