@@ -335,7 +335,7 @@ killed(bool packed)
 		join(&t);
 		exchange(&t, 100);
 		lost = t.sent - t.came;
-		random = random * 1664525u + 1013904223u;
+		(void)test_random(&random);
 		for (uint32_t i = random >> 16; i % WORK > 0; i--)
 			look(&t, true);
 		backend_kill(child);
