@@ -11,10 +11,10 @@
  * one that it came by. All headers are made in registers from the private copy, by words, and
  * written once.
  *
- *   0     8      link_len +8       +16             +24             +28             +40 +48 | link
- * header  | w0     | ttl p sum src | dst sport dport | len sum |                          IPv4 |
- * (of the way) |        |      w1       |       w2        |   w3    | | .. hop | source |
- * destination                   | udp | IPv6
+ *   IPv4, from the end of the link header (of the way):
+ *     | +0: w0 | +8: ttl, protocol, sum, source | +16: destination, ports | +24: length, sum |
+ *   IPv6:
+ *     | +0: w0, hop limit | +8: source | +24: destination | +40: ports, length, sum |
  */
 #include <rte_byteorder.h>
 #include <rte_mbuf.h>
