@@ -7,7 +7,7 @@
  * keeps its rings and connects anew, as a guest's does: what it sends goes on being echoed, in
  * order, nothing twice, and little is lost.
  *
- * usage: test_killed PLUGIN
+ * usage: test_killed PLUGIN [KILLS]
  */
 #include <signal.h>
 #include <sys/wait.h>
@@ -18,7 +18,7 @@
 #include "hostile_peer.h"
 #include "sl_test_eal.h"
 
-#define KILLS 5u
+#define KILLS 2u /* of each layout's backends; another number as an argument */
 #define BURST 32u
 #define HEADER 12u
 #define FRAME 60u
@@ -33,6 +33,7 @@ enum { TO_US, TO_BACKEND, RINGS };
 
 static char socket_path[64];
 static const char *plugin, *self;
+static uint32_t kills = KILLS;
 
 /* ---- the backend, in a process of its own ---- */
 
@@ -79,7 +80,7 @@ backend_start(void)
 
 	REQUIRE(child >= 0);
 	if (child == 0) {
-		execl(self, self, plugin, socket_path, (char *)NULL);
+		execl(self, self, "backend", plugin, socket_path, (char *)NULL);
 		_exit(1);
 	}
 	return child;
@@ -328,7 +329,7 @@ killed(bool packed)
 			.avail_wrap = true,
 			.used_wrap = true,
 			.left = RING_SIZE};
-	for (uint32_t k = 0; k <= KILLS; k++) {
+	for (uint32_t k = 0; k <= kills; k++) {
 		pid_t child = backend_start();
 		uint32_t lost;
 
@@ -361,12 +362,14 @@ killed_with_packed_rings(void)
 int
 main(int argc, char **argv)
 {
-	if (argc == 3)
-		return backend(argv[1], argv[2]);
-	if (argc != 2) {
-		fprintf(stderr, "usage: test_killed PLUGIN\n");
+	if (argc == 4 && strcmp(argv[1], "backend") == 0)
+		return backend(argv[2], argv[3]);
+	if (argc != 2 && argc != 3) {
+		fprintf(stderr, "usage: test_killed PLUGIN [KILLS]\n");
 		return 2;
 	}
+	if (argc == 3)
+		kills = (uint32_t)strtoul(argv[2], NULL, 10);
 	self = argv[0];
 	plugin = argv[1];
 	snprintf(socket_path, sizeof(socket_path), "/tmp/sl_tapvu_killed_%d.sock", (int)getpid());
