@@ -5,7 +5,7 @@
 
 Every test program ends with the line "N passed, N failed, N skipped". A program that crashes, runs
 out of time, exits with an error or does not print that line is a failed case of its own; so is a
-build that fails. The last line sums up all. FUZZ_SECONDS (15) is the time for all fuzz targets.
+build that fails. The last line sums up all. FUZZ_SECONDS (30) is shared out to the fuzz targets, in whole seconds.
 While tests of one build run, the next ones are built with what they leave of the processors.
 """
 import argparse
@@ -191,7 +191,7 @@ def fuzz(total):
     programs = fuzz_programs()
     if not programs:
         total.add([0, 1, 0], 'no fuzz target was built')
-    seconds = max(1, int(os.environ.get('FUZZ_SECONDS', '15')) // max(1, len(programs)))
+    seconds = max(1, int(os.environ.get('FUZZ_SECONDS', '30')) // max(1, len(programs)))
     fixed = ['setarch', '-R'] if can_fix_addresses() else []
     for name, (program, corpus) in programs.items():
         with tempfile.TemporaryDirectory() as fresh:
