@@ -86,12 +86,7 @@ close_services(void)
 static void
 hear(struct t_frame *f, uint16_t vlan)
 {
-	if (vlan != 0) {
-		memmove(f->b + 16, f->b + 12, f->len - 12);
-		put16(f->b + 12, 0x8100);
-		put16(f->b + 14, vlan);
-		f->len += 4;
-	}
+	t_tag(f, vlan);
 	t_feed(f->b, f->len);
 }
 

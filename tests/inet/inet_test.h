@@ -437,6 +437,18 @@ put_ip6(struct t_frame *f, const struct t_udp *u, size_t l4_len)
 }
 
 /** An IP packet with any transport bytes; l4 checksum is the caller's. Uses u's IP members. */
+/* Put a tag into a frame that has none; a VLAN of 0: leave it without. */
+static inline void
+t_tag(struct t_frame *f, uint16_t vlan)
+{
+	if (vlan == 0)
+		return;
+	memmove(f->b + 16, f->b + 12, f->len - 12);
+	put16(f->b + 12, 0x8100);
+	put16(f->b + 14, vlan);
+	f->len += 4;
+}
+
 static inline void
 t_ip_frame(struct t_frame *f, const struct t_udp *u, const uint8_t *l4, size_t l4_len)
 {

@@ -96,18 +96,6 @@ publish(void)
 	forward_claims_publish(&f_daemon, claims);
 }
 
-/* Put the port's tag into a frame that has none. */
-static inline void
-f_tag(struct t_frame *f)
-{
-	if (f_vlan == 0)
-		return;
-	memmove(f->b + 16, f->b + 12, f->len - 12);
-	put16(f->b + 12, 0x8100);
-	put16(f->b + 14, f_vlan);
-	f->len += 4;
-}
-
 /* Everybody on the link has the same MAC address, which is known. */
 static inline void
 know(bool v6, const char *addr)
@@ -122,7 +110,7 @@ know(bool v6, const char *addr)
 	} else {
 		t_arp_frame(&f, 1, t_our_mac, f_mac, addr, "198.18.0.2");
 	}
-	f_tag(&f);
+	t_tag(&f, f_vlan);
 	t_feed(f.b, f.len);
 }
 

@@ -48,7 +48,7 @@ make(struct t_frame *f, uint16_t number)
 	put16(f->b + (u.v6 ? 16 : 18), number);
 	if (!u.v6)
 		t_fix_ip4(f, 14);
-	f_tag(f);
+	t_tag(f, f_vlan);
 }
 
 /* What was sent as the i-th, without the tag that it must have. */
@@ -233,7 +233,7 @@ between(void)
 	f_vlan = 8;
 	for (unsigned int i = 0; i < BACKENDS; i++) {
 		t_arp_frame(&f, 1, t_our_mac, f_mac, f_backend(false, i), "198.18.0.14");
-		f_tag(&f);
+		t_tag(&f, f_vlan);
 		t_feed(f.b, f.len);
 	}
 	t_flush();
