@@ -47,12 +47,21 @@ with_length(ssize_t ret, socklen_t len)
 	return ret < 0 ? ret : (ssize_t)len;
 }
 
+/* What sendmmsg is given; good until the next one is made. */
+static struct mmsghdr *
+message(const struct attempt *a)
+{
+	static struct iovec iov = {(void *)(uintptr_t) "data", 4};
+	static struct mmsghdr m;
+
+	m = (struct mmsghdr){.msg_hdr = {a->name, a->len, &iov, 1, NULL, 0, 0}};
+	return &m;
+}
+
 /* Into the kernel without a sanitizer's wrappers, which would look at what is wrong first. */
 static ssize_t
 kernel_call(const struct attempt *a)
 {
-	struct iovec iov = {(void *)(uintptr_t) "data", 4};
-	struct mmsghdr m = {.msg_hdr = {a->name, a->len, &iov, 1, NULL, 0, 0}};
 	socklen_t len = a->len;
 	ssize_t ret;
 
@@ -64,7 +73,7 @@ kernel_call(const struct attempt *a)
 	case SENDTO:
 		return result(syscall(SYS_sendto, a->fd, "data", 4, 0, a->name, len));
 	case SENDMSG:
-		return result(syscall(SYS_sendmmsg, a->fd, &m, 1, 0));
+		return result(syscall(SYS_sendmmsg, a->fd, message(a), 1, 0));
 	default:
 		ret = result(syscall(SYS_getsockname, a->fd, a->name, &len));
 		return with_length(ret, len);
@@ -74,8 +83,6 @@ kernel_call(const struct attempt *a)
 static ssize_t
 our_call(const struct attempt *a)
 {
-	struct iovec iov = {(void *)(uintptr_t) "data", 4};
-	struct mmsghdr m = {.msg_hdr = {a->name, a->len, &iov, 1, NULL, 0, 0}};
 	socklen_t len = a->len;
 	ssize_t ret;
 
@@ -87,7 +94,7 @@ our_call(const struct attempt *a)
 	case SENDTO:
 		return sl_udp_sendto(a->s, 0, "data", 4, 0, a->name, len);
 	case SENDMSG:
-		return sl_udp_sendmmsg(a->s, 0, &m, 1, 0);
+		return sl_udp_sendmmsg(a->s, 0, message(a), 1, 0);
 	default:
 		ret = sl_udp_getsockname(a->s, a->name, &len);
 		return with_length(ret, len);
