@@ -71,8 +71,7 @@ forward_plain_may(const struct sl_inet_claimed *c, const struct sl_inet_way *way
 	       (m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) != RTE_MBUF_F_RX_L4_CKSUM_NONE;
 }
 
-/* Make c's packet a frame with that link header; returns what is behind it.
- */
+/* Make c's packet a frame with that link header; returns what is behind it. */
 static inline __attribute__((always_inline)) uint8_t *
 forward_plain_frame(const struct sl_inet_claimed *c, const struct sl_inet_way *way, uint32_t l2_len,
 	uint32_t l3_len)

@@ -539,7 +539,6 @@ random_steps(void)
 	t_end(t);
 }
 
-/* Nothing but create takes memory. */
 /* All flows 0..n, in bursts, in an order in which neighbours are far from each other: those below
  * gone are not there, others have their number. */
 static void
@@ -592,6 +591,7 @@ many_in_turn(void)
 	t_end(t);
 }
 
+/* Nothing but create takes memory. */
 static void
 no_heap_in_bursts(void)
 {
