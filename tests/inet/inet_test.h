@@ -436,7 +436,6 @@ put_ip6(struct t_frame *f, const struct t_udp *u, size_t l4_len)
 	put(f, u->options, u->options_len);
 }
 
-/** An IP packet with any transport bytes; l4 checksum is the caller's. Uses u's IP members. */
 /* Put a tag into a frame that has none; a VLAN of 0: leave it without. */
 static inline void
 t_tag(struct t_frame *f, uint16_t vlan)
@@ -449,6 +448,7 @@ t_tag(struct t_frame *f, uint16_t vlan)
 	f->len += 4;
 }
 
+/** An IP packet with any transport bytes; l4 checksum is the caller's. Uses u's IP members. */
 static inline void
 t_ip_frame(struct t_frame *f, const struct t_udp *u, const uint8_t *l4, size_t l4_len)
 {
