@@ -57,31 +57,38 @@ zeroed(size_t bytes)
 	return p;
 }
 
+/* A driver without a ring yet, which goes into conf. */
+static inline void
+driver_init(struct driver *d, bool packed, uint16_t size, uint16_t avail, uint16_t used)
+{
+	memset(d, 0, sizeof(*d));
+	d->packed = packed;
+	d->size = size;
+	for (uint16_t i = 0; i < size; i++)
+		d->free[i] = (uint16_t)(size - 1 - i);
+	d->free_count = size;
+	d->avail = packed ? avail & 0x7fff : avail;
+	d->used = packed ? used & 0x7fff : used;
+	d->avail_wrap = (avail & 0x8000) != 0;
+	d->used_wrap = (used & 0x8000) != 0;
+}
+
 static inline void
 driver_open_at(struct driver *d, bool packed, uint16_t size, uint32_t features, uint16_t avail,
 	uint16_t used)
 {
-	memset(d, 0, sizeof(*d));
-	d->packed = packed;
+	driver_init(d, packed, size, avail, used);
 	d->event_idx = (features & SL_VRING_F_EVENT_IDX) != 0;
-	d->size = size;
 	d->low = zeroed(HALF);
 	d->high = zeroed(HALF);
 	d->mem.count = 2;
 	d->mem.region[0] = (struct sl_vmem_region){BASE, HALF, d->low};
 	d->mem.region[1] = (struct sl_vmem_region){BASE + HALF, HALF, d->high};
 	d->table = BASE + HALF / 2;
-	for (uint16_t i = 0; i < size; i++)
-		d->free[i] = (uint16_t)(size - 1 - i);
-	d->free_count = size;
 	d->conf = (struct sl_vring_conf){.features = features | (packed ? SL_VRING_F_PACKED : 0),
 		.size = size,
 		.next_avail = avail,
 		.next_used = used};
-	d->avail = packed ? avail & 0x7fff : avail;
-	d->used = packed ? used & 0x7fff : used;
-	d->avail_wrap = (avail & 0x8000) != 0;
-	d->used_wrap = (used & 0x8000) != 0;
 	if (packed) {
 		d->conf.packed = zeroed(size * sizeof(struct vring_packed_desc));
 		d->conf.driver_event = zeroed(sizeof(struct vring_packed_desc_event));

@@ -16,6 +16,7 @@
 #include <rte_mbuf.h>
 
 #include "hostile_peer.h"
+#include "vring/driver.h"
 #include "sl_test_eal.h"
 
 #define KILLS 2u /* of each layout's backends; another number as an argument */
@@ -24,7 +25,6 @@
 #define FRAME 60u
 #define ROOM 256u /* bytes of a buffer */
 #define SEQ_AT 20u
-#define USED (1u << 15)
 #define WORK 2000u	       /* looks with traffic before a kill, at most */
 #define PATIENCE 2000000u      /* looks; limits hanging, not time */
 #define LISTENS_PATIENCE 4000u /* of 5 ms */
@@ -97,102 +97,56 @@ backend_kill(pid_t child)
 
 /* ---- the frontend's driver ---- */
 
-/* One ring as its driver sees it. A frame's chain has one or two descriptors; buffer k of a ring
- * belongs to descriptor k while it is in use. */
+/* A ring, and which buffer each of its chains has: that of its id. They come back in turn. */
 struct front {
-	struct peer *peer;
-	uint32_t ring;
-	uint16_t avail, used;	    /* packed: slots; split: indices */
-	bool avail_wrap, used_wrap; /* packed */
-	uint32_t left;		    /* descriptors that are free */
-	uint16_t slots[RING_SIZE];  /* of the chain with this id or head */
+	struct driver driver;
+	uint32_t left; /* descriptors that are free */
+	uint16_t order[RING_SIZE];
+	uint32_t put, taken;
+	uint64_t buffers; /* driver address of the first */
+	uint8_t *memory;  /* here */
 };
 
-static uint64_t
-buffer_guest(const struct front *f, uint32_t k)
+static void
+front_open(struct front *f, struct peer *p, uint32_t ring)
 {
-	return GUEST + DATA + (f->ring * RING_SIZE + k) * ROOM;
+	uint16_t start = p->packed ? 0x8000 : 0;
+	uint32_t at = DATA + ring * RING_SIZE * ROOM;
+
+	memset(f, 0, sizeof(*f));
+	driver_init(&f->driver, p->packed, RING_SIZE, start, start);
+	f->driver.conf.packed = peer_part(p, ring, 0);
+	f->driver.conf.desc = peer_part(p, ring, 0);
+	f->driver.conf.avail = peer_part(p, ring, 1);
+	f->driver.conf.used = peer_part(p, ring, 2);
+	f->left = RING_SIZE;
+	f->buffers = GUEST + at;
+	f->memory = p->memory[0] + at;
 }
 
-static uint8_t *
-buffer(const struct front *f, uint32_t k)
+/* Id of the chain that is put next. */
+static uint16_t
+front_next(const struct front *f)
 {
-	return f->peer->memory[0] + DATA + (f->ring * RING_SIZE + k) * ROOM;
+	return f->driver.free[f->driver.free_count - 1];
 }
 
 static void
-put_packed(struct front *f, const uint32_t *len, uint16_t n, uint16_t flags)
+front_put(struct front *f, const struct piece *p, uint16_t n)
 {
-	struct vring_packed_desc *ring = peer_part(f->peer, f->ring, 0);
-	uint16_t first = f->avail, first_flags = 0;
-
-	for (uint16_t i = 0; i < n; i++) {
-		uint16_t all = (uint16_t)(flags | (f->avail_wrap ? AVAIL : USED) |
-					  (i + 1 < n ? VRING_DESC_F_NEXT : 0));
-
-		sl_store_relaxed(&ring[f->avail].addr, buffer_guest(f, f->avail));
-		sl_store_relaxed(&ring[f->avail].len, len[i]);
-		sl_store_relaxed(&ring[f->avail].id, first);
-		if (i == 0)
-			first_flags = all;
-		else
-			sl_store_relaxed(&ring[f->avail].flags, all);
-		f->avail = (uint16_t)((f->avail + 1) % RING_SIZE);
-		f->avail_wrap ^= f->avail == 0;
-	}
-	f->slots[first] = n;
-	sl_store_release(&ring[first].flags, first_flags); /* VR1 */
+	f->order[f->put++ % RING_SIZE] = driver_put(&f->driver, p, n);
+	f->left -= n;
 }
 
-/* Descriptors are used in turn here, as the device gives them back in turn. */
-static void
-put_split(struct front *f, uint16_t at, const uint32_t *len, uint16_t n, uint16_t flags)
-{
-	struct vring_desc *desc = peer_part(f->peer, f->ring, 0);
-	struct vring_avail *avail = peer_part(f->peer, f->ring, 1);
-
-	for (uint16_t i = 0; i < n; i++) {
-		uint16_t k = (uint16_t)((at + i) % RING_SIZE);
-
-		desc[k] = (struct vring_desc){buffer_guest(f, k), len[i],
-			(uint16_t)(flags | (i + 1 < n ? VRING_DESC_F_NEXT : 0)),
-			(uint16_t)((k + 1) % RING_SIZE)};
-	}
-	f->slots[at] = n;
-	sl_store_relaxed(&avail->ring[f->avail % RING_SIZE], at);
-	sl_store_release(&avail->idx, ++f->avail); /* VR1 */
-}
-
-/* The next chain that came back: its first descriptor; false if there is none. */
+/* The next chain that came back; false if there is none. */
 static bool
-take(struct front *f, uint16_t *id, uint32_t *len)
+front_take(struct front *f, uint16_t *id, uint32_t *len)
 {
-	if (f->peer->packed) {
-		struct vring_packed_desc *d =
-			(struct vring_packed_desc *)peer_part(f->peer, f->ring, 0) + f->used;
-		uint16_t flags = sl_load_acquire(&d->flags); /* VR2 */
-
-		if (((flags & AVAIL) != 0) != f->used_wrap || ((flags & USED) != 0) != f->used_wrap)
-			return false;
-		*id = sl_load_relaxed(&d->id);
-		*len = sl_load_relaxed(&d->len);
-		CHECK_EQ(*id, f->used); /* chains come back in order */
-		f->used = (uint16_t)(f->used + f->slots[f->used]);
-		if (f->used >= RING_SIZE) {
-			f->used = (uint16_t)(f->used - RING_SIZE);
-			f->used_wrap = !f->used_wrap;
-		}
-	} else {
-		struct vring_used *used = peer_part(f->peer, f->ring, 2);
-
-		if (sl_load_acquire(&used->idx) == f->used) /* VR2 */
-			return false;
-		*id = (uint16_t)sl_load_relaxed(&used->ring[f->used % RING_SIZE].id);
-		*len = sl_load_relaxed(&used->ring[f->used % RING_SIZE].len);
-		f->used++;
-	}
-	REQUIRE(*id < RING_SIZE);
-	f->left += f->slots[*id];
+	if (!driver_used(&f->driver, id, len))
+		return false;
+	REQUIRE(*id < RING_SIZE && f->taken != f->put);
+	CHECK_EQ(*id, f->order[f->taken++ % RING_SIZE]);
+	f->left += f->driver.slots[*id];
 	return true;
 }
 
@@ -201,47 +155,35 @@ take(struct front *f, uint16_t *id, uint32_t *len)
 struct traffic {
 	struct peer peer;
 	struct front front[RINGS];
-	uint16_t next[RINGS]; /* split: the descriptor that is free next */
 	uint32_t sent,
 		heard; /* sequence numbers: of the next one sent, and behind the last heard */
 	uint32_t came;
 };
-
-static void
-put(struct traffic *t, uint32_t ring, const uint32_t *len, uint16_t n, uint16_t flags)
-{
-	struct front *f = &t->front[ring];
-
-	if (f->peer->packed)
-		put_packed(f, len, n, flags);
-	else
-		put_split(f, t->next[ring], len, n, flags);
-	t->next[ring] = (uint16_t)((t->next[ring] + n) % RING_SIZE);
-	f->left -= n;
-}
 
 /* A frame in one piece, or its header in one of its own. */
 static void
 frame_send(struct traffic *t)
 {
 	struct front *f = &t->front[TO_BACKEND];
-	uint16_t first = f->peer->packed ? f->avail : t->next[TO_BACKEND];
-	bool two = t->sent % 3 == 0;
-	const uint32_t one_len[] = {HEADER + FRAME}, two_len[] = {HEADER, FRAME};
-	uint8_t *head = buffer(f, first), *frame;
+	uint32_t at = front_next(f) * ROOM;
+	struct piece one = {f->buffers + at, HEADER + FRAME, false},
+		     two[] = {{f->buffers + at, HEADER, false},
+			     {f->buffers + at + HEADER, FRAME, false}};
+	uint8_t *frame = f->memory + at + HEADER;
 
-	frame = two ? buffer(f, (first + 1) % RING_SIZE) : head + HEADER;
-	memset(head, 0, HEADER);
+	memset(f->memory + at, 0, HEADER);
 	memset(frame, 0x5a, FRAME);
 	memcpy(frame + SEQ_AT, &t->sent, sizeof(t->sent));
-	t->sent++;
-	put(t, TO_BACKEND, two ? two_len : one_len, two ? 2 : 1, 0);
+	if (t->sent++ % 3 == 0)
+		front_put(f, two, 2);
+	else
+		front_put(f, &one, 1);
 }
 
 static void
 frame_hear(struct traffic *t, uint16_t id, uint32_t len)
 {
-	const uint8_t *at = buffer(&t->front[TO_US], id);
+	const uint8_t *at = t->front[TO_US].memory + id * ROOM;
 	uint32_t seq;
 
 	if (len == 0) /* lost by one that was killed */
@@ -258,18 +200,18 @@ frame_hear(struct traffic *t, uint16_t id, uint32_t len)
 static void
 look(struct traffic *t, bool send)
 {
-	const uint32_t room = ROOM;
+	struct front *in = &t->front[TO_US], *out = &t->front[TO_BACKEND];
 	uint32_t len;
 	uint16_t id;
 
-	while (t->front[TO_US].left > 0)
-		put(t, TO_US, &room, 1, VRING_DESC_F_WRITE);
-	while (take(&t->front[TO_US], &id, &len))
+	while (in->left > 0)
+		front_put(in, &(struct piece){in->buffers + front_next(in) * ROOM, ROOM, true}, 1);
+	while (front_take(in, &id, &len))
 		frame_hear(t, id, len);
-	while (take(&t->front[TO_BACKEND], &id, &len))
+	while (front_take(out, &id, &len))
 		CHECK_EQ(len, 0);
 	/* No more on the way than buffers for their echoes. */
-	if (send && t->front[TO_BACKEND].left >= 2)
+	if (send && out->left >= 2)
 		frame_send(t);
 }
 
@@ -324,11 +266,7 @@ killed(bool packed)
 	memset(&t, 0, sizeof(t));
 	peer_make(&t.peer, packed);
 	for (uint32_t i = 0; i < RINGS; i++)
-		t.front[i] = (struct front){.peer = &t.peer,
-			.ring = i,
-			.avail_wrap = true,
-			.used_wrap = true,
-			.left = RING_SIZE};
+		front_open(&t.front[i], &t.peer, i);
 	for (uint32_t k = 0; k <= kills; k++) {
 		pid_t child = backend_start();
 		uint32_t lost;
