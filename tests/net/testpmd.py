@@ -34,7 +34,8 @@ class Testpmd:
             # Without buffer, or it says nothing into a pipe until it ends.
             ['stdbuf', '-o0', PROGRAM, *eal, '--no-pci', '--no-telemetry', '--file-prefix', self.prefix,
              '--vdev', vdev, '--', '-i', f'--forward-mode={mode}', '--no-mlockall',
-             '--total-num-mbufs=16384', *options],
+             # Another thread would print events into the middle of a prompt, or behind it.
+             '--total-num-mbufs=16384', '--mask-event=all', *options],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.output = self.log = ''
         self.read_until(r'testpmd> $')

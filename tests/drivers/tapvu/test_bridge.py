@@ -25,9 +25,6 @@ import time
 
 PATIENCE_S = 120
 CPUS = sorted(os.sched_getaffinity(0))
-# What other threads of testpmd print at any time. The prompt is written letter by letter, so it may
-# stand in the middle.
-EVENT = re.compile(r'\nPort \d+: [\w ]+ event\n')
 ID = os.getpid() & 0xffff
 A, B = f'sltva{ID}', f'sltvb{ID}'
 passed, failed = 0, 0
@@ -58,7 +55,8 @@ class Testpmd:
             ['ip', 'netns', 'exec', namespace, 'stdbuf', '-oL', 'dpdk-testpmd', '--lcores', f'0@{core},1@{core}',
              '--no-huge', '-m', '128', '--no-pci', '--log-level=lib.vhost.config:4', self.prefix,
              *([] if '--telemetry' in eal else ['--no-telemetry']), *eal, '--', '-i', '--total-num-mbufs=8192',
-             *app], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+             # Another thread would print events into the middle of a prompt, which is written letter by letter.
+             '--mask-event=all', *app], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         Testpmd.processes.append(self.process)
         self.output = ''
         self.read_until(r'testpmd> ')
@@ -72,7 +70,7 @@ class Testpmd:
             data = os.read(self.process.stdout.fileno(), 65536)
             if not data:
                 raise RuntimeError(f'testpmd ended: {self.output[-800:]}')
-            self.output = EVENT.sub('', self.output + data.decode(errors='replace'))
+            self.output += data.decode(errors='replace')
         self.output = self.output[match.end():]
         return match
 
