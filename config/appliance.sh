@@ -18,19 +18,16 @@ cd "$(dirname "$0")/.."
 program=appliance
 . config/demo.sh
 build=${BUILD:-build}
-name=demo$$
-client=sluiceC$$ box=sluiceD$$
-back=(sluice1x$$ sluice2x$$ sluice3x$$)
-log=
+name=demo$id
+client=sluiceC$id box=sluiceD$id
+back=(sluice1x$id sluice2x$id sluice3x$id)
 
 cleanup() {
-	end_jobs || return 0
 	local ns
 	for ns in "$client" "$box" "${back[@]}"; do
 		ip netns del "$ns" 2>/dev/null || true
 	done
 	rm -rf "/var/run/dpdk/sluiced-$name"
-	[ -z "$log" ] || rm -rf "$log"
 }
 
 make_wires() {

@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Sluice developers
 #
-# What quickstart.sh and appliance.sh share; they set `program` and `build` (where to build);
-# `log` is a folder for what others print, once there is one.
+# What quickstart.sh and appliance.sh share; they set `program` and `build` (where to build), and have a
+# function `cleanup`. `id` makes their names unique; `log` is a folder for what others print.
+#
+# A demonstration is two shells: one that waits and cleans up, and one in a process group of its own that
+# does the work. A trap runs within whatever its shell is doing, and bash may be reading a command then
+# and lose its way; a shell that only waits does nothing else.
+id=${DEMO_ID:-$$}
+log=${DEMO_LOG:-}
 
 say() { echo "$program: $*"; }
 
@@ -11,25 +17,46 @@ fail() {
 	exit 1
 }
 
-# End what runs in the background. False: this is no place to clean up, since a background job that a
-# signal finds before it has become its program is still this shell, traps and list of jobs included.
-end_jobs() {
-	[ "$BASHPID" = $$ ] || return 1
-	trap '' INT TERM
-	# The shell's own list: a signal may come between the start of a job and the script's next line.
-	kill $(jobs -p) 2>/dev/null || true
-	wait
+# End all that a demonstration has started. A zombie is over: it waits for an init that may be slow.
+end_group() {
+	local i
+	kill -- "-$1" 2>/dev/null || return 0
+	for i in $(seq 200); do
+		pgrep -g "$1" -r D,R,S,T >/dev/null || return 0
+		sleep 0.05
+	done
+	kill -KILL -- "-$1" 2>/dev/null || true
 }
 
-# prepare TARGET...: what comes before a demonstration. The script has a function `cleanup`.
+# The shell that waits. Does not return.
+oversee() {
+	local work status=0 interrupted=
+	log=$(mktemp -d)
+	set -m
+	DEMO_ID=$id DEMO_LOG=$log "config/$program.sh" </dev/null &
+	work=$!
+	set +m
+	trap 'interrupted=130; kill "$work" 2>/dev/null' INT TERM
+	wait "$work" || status=$?
+	# A signal ends a wait, too.
+	while kill -0 "$work" 2>/dev/null; do
+		status=0
+		wait "$work" || status=$?
+	done
+	trap '' INT TERM
+	end_group "$work"
+	cleanup
+	rm -rf "$log"
+	exit "${interrupted:-$status}"
+}
+
+# prepare TARGET...: what comes before a demonstration.
 prepare() {
 	[ "$(id -u)" = 0 ] || {
 		echo "$program needs root: it installs packages and makes network namespaces" >&2
 		exit 2
 	}
-	trap cleanup EXIT
-	trap 'exit 130' INT TERM
-	log=$(mktemp -d)
+	[ -n "${DEMO_ID:-}" ] || oversee
 	config/install-deps.sh
 	say 'building'
 	build_programs "$@"

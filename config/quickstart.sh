@@ -17,15 +17,12 @@ program=quickstart
 . config/demo.sh
 count=${COUNT:-50000}
 build=${BUILD:-build}
-a=sluiceA$$ b=sluiceB$$
+a=sluiceA$id b=sluiceB$id
 cpu=$(taskset -cp $$ | sed 's/.*[-,: ]//')
-log=
 
 cleanup() {
-	end_jobs || return 0
 	ip netns del "$a" 2>/dev/null || true
 	ip netns del "$b" 2>/dev/null || true
-	[ -z "$log" ] || rm -rf "$log"
 }
 
 make_wire() {

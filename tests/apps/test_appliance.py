@@ -16,17 +16,17 @@ FLOWS = 30
 
 
 def start():
-    # A process group of its own, as a terminal's Ctrl-C reaches the whole one.
+    # A session of its own, as a terminal's; Ctrl-C reaches the group in front.
     return subprocess.Popen([SCRIPT], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                             start_new_session=True, env=dict(os.environ, BUILD=sys.argv[1]))
 
 
 def gone(process):
-    """No namespace of that run, no process of its group, no file of the daemon."""
+    """No namespace of that run, no process of its session, no file of the daemon."""
     names = apps.wire.sh('ip', 'netns')
     assert not re.search(rf'sluice([CD]|[123]x){process.pid}\b', names), names
     # A zombie is over: it waits for an init that may be slow.
-    left = [line for line in apps.wire.sh('ps', '-e', '-o', 'pgid=,stat=,cmd=').splitlines()
+    left = [line for line in apps.wire.sh('ps', '-e', '-o', 'sess=,stat=,cmd=').splitlines()
             if line.split()[0] == str(process.pid) and not line.split()[1].startswith('Z')]
     assert left == [], left
     assert not os.path.exists(f'/var/run/dpdk/sluiced-demo{process.pid}')

@@ -16,18 +16,18 @@ SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'c
 
 
 def start(count, prefix=()):
-    # A process group of its own, as a terminal's Ctrl-C reaches the whole one.
+    # A session of its own, as a terminal's; Ctrl-C reaches the group in front.
     return subprocess.Popen(
         [*prefix, SCRIPT], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         start_new_session=True, env=dict(os.environ, COUNT=str(count), BUILD=sys.argv[1]))
 
 
 def gone(process):
-    """No namespace of that run, no process of its group, no file of the programs."""
+    """No namespace of that run, no process of its session, no file of the programs."""
     names = apps.wire.sh('ip', 'netns')
     assert not re.search(rf'sluice[AB]{process.pid}\b', names), names
     # A zombie is over: it waits for an init that may be slow.
-    left = [line for line in apps.wire.sh('ps', '-e', '-o', 'pgid=,stat=,cmd=').splitlines()
+    left = [line for line in apps.wire.sh('ps', '-e', '-o', 'sess=,stat=,cmd=').splitlines()
             if line.split()[0] == str(process.pid) and not line.split()[1].startswith('Z')]
     assert left == [], left
     assert apps.leftovers() == [], apps.leftovers()
