@@ -76,6 +76,7 @@ def case_wire(bench, pmd, before, version, size):
     for n in range(COUNT):
         assert link.receive() == frame_of(n, size), f'frame {n}'
     link.close()
+    pmd.settle()
     ring, wire = pmd.stats(0), pmd.stats(1)
     assert ring['RX-packets'] - before['RX-packets'] == COUNT, (before, ring)
     assert ring['RX-bytes'] - before['RX-bytes'] == COUNT * size, (before, ring)
@@ -114,6 +115,7 @@ def case_from_wire(bench, pmd, version):
         link.send(frame)
         got = client.receive(r.PATIENCE_S)
         assert got == frame, f'frame {n} of seed {SEED + version}'
+    pmd.settle()
     assert pmd.stats(0)['TX-packets'] - before == len(sent)
     assert pmd.xstats(0)['tx_client_ring_full'] == 0
     client.close()
@@ -214,6 +216,7 @@ def run_ends(cases, bench):
         end = time.monotonic() + r.PATIENCE_S
         while client.refused() == 0 and time.monotonic() < end:
             time.sleep(0.001)
+        pmd.settle()
         assert client.refused() == 1 and pmd.xstats(0)['rx_bad_slots'] == 1
         client.close()
     with cases('the port goes while a generator sends: status 2 and a sentence'):

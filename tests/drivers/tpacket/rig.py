@@ -278,6 +278,12 @@ class Testpmd:
     def stop(self):
         return self.ask('stop')
 
+    def settle(self):
+        """Until the counters have all that a receiver has seen. An lcore counts a burst after its frames
+        have left, and may lose its processor in between."""
+        self.stop()
+        self.start()
+
     def stats(self, port=0):
         text = self.ask(f'show port stats {port}')
         return {name: int(n) for name, n in
