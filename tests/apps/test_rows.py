@@ -36,8 +36,8 @@ def case_rows(cases, bed):
             assert [(r['call'], r['run'], r['count']) for r in rows] == \
                 [(call, n, 100) for n in (1, 2, 3)], rows
     with cases('a row has the fixed keys, and its figures fit together'):
-        sink = bed.sink('--recvmmsg', '--count', '20000', '--batch', '8')
-        bed.flood('--count', '20000', '--size', '100', '--rate', '100000')
+        sink = bed.sink('--recvmmsg', '--count', '5000', '--batch', '8')
+        bed.flood('--count', '5000', '--size', '100', '--rate', '100000')
         row = sink.row()
         for key in ('call', 'batch', 'run', 'count', 'ns_per_packet', 'pps', 'cycles_per_packet',
                     'payload', 'drops'):
