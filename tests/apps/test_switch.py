@@ -115,6 +115,11 @@ class Bed:
             said = wire.sh('ip', 'netns', 'exec', self.ns[i], 'ping', '-c', '1', '-W', '5', *options, addr, check=False)
             assert '1 received' in said, said
 
+    def bridge(self):
+        """The bridge's counters, with all that a receiver has seen: an audit has every lcore end its turn."""
+        self.audit()
+        return self.ctl('bridge')[0]
+
     def stations(self):
         return {s['mac']: s['port'] for s in self.ctl('bridge', 'lan')}
 
@@ -154,7 +159,7 @@ def check_bridge(cases, bed):
         stations = bed.stations()
         for i in (1, 2, 3):
             assert stations[wire.mac(bed.ns[i], f'c{i}')] == f'lan{i}', stations
-        lan = bed.ctl('bridge')[0]
+        lan = bed.bridge()
         assert lan['outcomes']['bridge_forwarded'] >= 12 and lan['outcomes']['bridge_flooded'] >= 3, lan
         assert lan['stations'] == 3 and lan['sources']['learned'] == 3, lan
     with cases('a known station is not heard elsewhere'):
@@ -200,11 +205,11 @@ def check_bridge(cases, bed):
         for tags in (b'\x81\0\x60\x4d', b'\x88\xa8\0\5\x81\0\0\6'):
             # The far kernel takes the outer tag off and says so beside the frame, so it is sent back by the bridge's count.
             frame = bed.bytes_of(2) + bed.bytes_of(1) + tags + b'\x88\xb5tagged' + bytes(1480)
-            before = bed.ctl('bridge')[0]['outcomes']['bridge_sent']
+            before = bed.bridge()['outcomes']['bridge_sent']
             near.send(frame)
             got = far.wait_for(lambda f: b'tagged' in f)
             assert got is not None and len(got) == len(frame) - 4, got
-            assert bed.ctl('bridge')[0]['outcomes']['bridge_sent'] == before + 1
+            assert bed.bridge()['outcomes']['bridge_sent'] == before + 1
     with cases('a station that moves is followed'):
         mac = wire.mac(bed.ns[1], 'c1')
         # Without its IP address first, so that nobody asks for it, and is told the other MAC address.
@@ -215,7 +220,7 @@ def check_bridge(cases, bed):
         wire.sh('ip', '-n', bed.ns[3], 'addr', 'add', '10.7.0.1/24', 'dev', 'c3')
         for i, to in ((3, 2), (2, 1)):
             bed.ping(i, f'10.7.0.{to}')
-        stations, lan = bed.stations(), bed.ctl('bridge')[0]
+        stations, lan = bed.stations(), bed.bridge()
         assert stations.get(mac) == 'lan3' and lan['sources']['moved'] >= 1, f'{mac} {stations} {lan}'
     with cases('a flood of forged sources leaves the others alone'):
         flood = bed.raw(1)
