@@ -118,7 +118,7 @@ def unseen_drops(rig, driver):
 def stuck(rig, driver):
     """A queueing discipline that refuses most frames."""
     t = One(rig, driver, ',qdisc_bypass=0', mode='txonly')
-    r.sh('tc', '-n', t.b, 'qdisc', 'add', 'dev', 'wb', 'root', 'tbf', 'rate', '20mbit', 'burst',
+    r.sh('tc', '-n', t.b, 'qdisc', 'add', 'dev', 'wb', 'root', 'tbf', 'rate', '2mbit', 'burst',
          '2000', 'limit', '4000')
     t.pmd.start()
     t.pmd.until_stat('TX-packets', 200)
