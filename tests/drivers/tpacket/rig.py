@@ -118,6 +118,11 @@ class Rig:
            str(mtu), 'numtxqueues', str(queues), 'numrxqueues', str(queues))
         for ns, dev in ((ns_a, a), (ns_b, b)):
             sh('ip', '-n', ns, 'link', 'set', dev, 'arp', 'off', 'up')
+        # The first one came up without a carrier. Until a worker of the kernel has seen that it has one
+        # now, its queueing discipline is "noop", which drops what is sent and reports success.
+        end = time.monotonic() + PATIENCE_S
+        while Rig.details(ns_a, a)['qdisc'] == 'noop' or Rig.details(ns_b, b)['qdisc'] == 'noop':
+            assert time.monotonic() < end, 'the wire does not come up'
 
     def run(self, ns, *command, **options):
         process = subprocess.Popen(['ip', 'netns', 'exec', ns, *command], **options)
