@@ -58,7 +58,7 @@ check-expect = yes
 check-interval = 200ms
 check-timeout = 200ms
 check-rise = 2
-check-fall = 3
+check-fall = 5
 """
 
 
@@ -307,7 +307,7 @@ def check_health(cases, bed, daemon, flows, behind):
         assert 'b2' not in flows.all()
         behind.silent.clear()
         row = next(b for b in until(daemon, 'b2', state='up') if b['name'] == 'b2')
-        assert row['checks_failed'] >= before['checks_failed'] + 3, (before, row)
+        assert row['checks_failed'] >= before['checks_failed'] + 5, (before, row)
         assert row['changes'] == before['changes'] + 2, (before, row)
 
 
@@ -425,6 +425,8 @@ class Traffic:
 
 def check_reload(cases, bed, daemon):
     with cases('reloads under traffic interrupt no flow of a back end that stays'):
+        for name in NAMES:  # a busy machine may have kept one from answering its checks
+            until(daemon, name, state='up')
         traffic = Traffic(bed, 24)
         time.sleep(0.2)
         for weights, more in (((1, 1, 1), ''), ((5, 1, 1), ''), ((1, 1, 1), 'affinity = flow\n'),

@@ -282,10 +282,10 @@ def check_interrupts(cases, bed):
             before, slept = bed.ctl('services')[1]['received'], lcores('timeouts')
             until(lambda t=slept: all(a > b for a, b in zip(lcores('timeouts'), t)))
             with bed.udp() as s:
-                for _ in range(2000):
+                for _ in range(1000):  # the service's lcore may find them all in its ring, which has 1024 places
                     s.sendto(b'burst', (HOST, 9))
-            until(lambda n=before: bed.ctl('services')[1]['received'] >= n + 2000)
-            assert bed.ctl('services')[1]['received'] == before + 2000
+            until(lambda n=before: bed.ctl('services')[1]['received'] >= n + 1000)
+            assert bed.ctl('services')[1]['received'] == before + 1000, (before, bed.ctl('drops'), bed.ctl('ports'))
         if len(CPUS) > 1:
             # The service's lcore is not the port's.
             assert bed.ctl('services')[1]['lcore'] != CPUS[0] and lcores('wakes')[1] > 0, bed.ctl('lcores')
