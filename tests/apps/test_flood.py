@@ -119,15 +119,15 @@ def case_both(cases, bed):
     for to, addr, own in ((V4, ADDR4, ['--addr', '198.18.0.9/24']),
                           (V6, ADDR6, ['--addr', '2001:db8::9/64'])):
         with cases(f'lcore to lcore: {to}'):
-            sink = bed.sink('--ipv6', '--check', '--recvmmsg', '--count', '5000', '--duration', '20',
+            sink = bed.sink('--ipv6', '--check', '--recvmmsg', '--count', '20000', '--duration', '20',
                             addr=ADDR4 + ADDR6)
             # The kernel of A has an address of its own on wa; the sender takes another one.
             row = json.loads(bed.in_a(bed.flood_path, '--iface', 'wa', *own, '--to', to, '--json',
-                                      '--count', '5000', '--flows', '8', '--check', '--rate',
-                                      '50000'))
-            assert row['count'] == 5000 and row['drops'] == {}, row
+                                      '--count', '20000', '--flows', '8', '--check', '--rate',
+                                      '20000'))
+            assert row['count'] == 20000 and row['drops'] == {}, row
             got = sink.row()
-            assert got['count'] == 5000, got
+            assert got['count'] == 20000, got
             check = got['check']
             assert (check['flows'], check['lost'], check['reordered']) == (8, 0, 0), check
 
