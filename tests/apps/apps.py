@@ -141,6 +141,12 @@ def leftovers():
     return [d for d in runtime_dirs() - BEFORE if not os.path.exists(f'/proc/{d.split("-")[-1]}')]
 
 
+def session(pid):
+    """The processes of a session. A zombie is over: it waits for an init that may be slow."""
+    return [line for line in wire.sh('ps', '-e', '-o', 'sess=,stat=,cmd=').splitlines()
+            if line.split()[0] == str(pid) and not line.split()[1].startswith('Z')]
+
+
 def drops(row):
     """A row's drops, without what the other kernel says to groups that nobody here is in."""
     return {name: n for name, n in row['drops'].items() if name not in NOISE}

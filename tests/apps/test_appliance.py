@@ -25,9 +25,7 @@ def gone(process):
     """No namespace of that run, no process of its session, no file of the daemon."""
     names = apps.wire.sh('ip', 'netns')
     assert not re.search(rf'sluice([CD]|[123]x){process.pid}\b', names), names
-    # A zombie is over: it waits for an init that may be slow.
-    left = [line for line in apps.wire.sh('ps', '-e', '-o', 'sess=,stat=,cmd=').splitlines()
-            if line.split()[0] == str(process.pid) and not line.split()[1].startswith('Z')]
+    left = apps.session(process.pid)
     assert left == [], left
     assert not os.path.exists(f'/var/run/dpdk/sluiced-demo{process.pid}')
 

@@ -26,9 +26,7 @@ def gone(process):
     """No namespace of that run, no process of its session, no file of the programs."""
     names = apps.wire.sh('ip', 'netns')
     assert not re.search(rf'sluice[AB]{process.pid}\b', names), names
-    # A zombie is over: it waits for an init that may be slow.
-    left = [line for line in apps.wire.sh('ps', '-e', '-o', 'sess=,stat=,cmd=').splitlines()
-            if line.split()[0] == str(process.pid) and not line.split()[1].startswith('Z')]
+    left = apps.session(process.pid)
     assert left == [], left
     assert apps.leftovers() == [], apps.leftovers()
 

@@ -121,7 +121,7 @@ class Rig:
         # The first one came up without a carrier. Until a worker of the kernel has seen that it has one
         # now, its queueing discipline is "noop", which drops what is sent and reports success.
         end = time.monotonic() + PATIENCE_S
-        while Rig.details(ns_a, a)['qdisc'] == 'noop' or Rig.details(ns_b, b)['qdisc'] == 'noop':
+        while Rig.details(ns_a, a)['qdisc'] == 'noop':
             assert time.monotonic() < end, 'the wire does not come up'
 
     def run(self, ns, *command, **options):
@@ -284,8 +284,8 @@ class Testpmd:
         return self.ask('stop')
 
     def settle(self):
-        """Until the counters have all that a receiver has seen. An lcore counts a burst after its frames
-        have left, and may lose its processor in between."""
+        """Until the transmit counters have all that a receiver has seen. An lcore counts a burst after its
+        frames have left, and may lose its processor in between; what it receives it counts before."""
         self.stop()
         self.start()
 

@@ -159,7 +159,6 @@ def run_kernels(cases, rig):
                            f'{"back" if reverse else "forth"}'):
                     path.tcp(family, reverse)
         with cases(f'{name}: super-frames came and nothing was refused'):
-            path.pmd.settle()
             x = path.pmd.xstats(0)
             no_drops(path.pmd)
             if options == RELAY:
@@ -176,7 +175,6 @@ def run_kernels(cases, rig):
         path = Forwarder(rig, ',vnet_hdr=0')
         path.udp()
         path.udp(socket.AF_INET6)
-        path.pmd.settle()
         assert path.pmd.xstats(0)['rx_checksum_completed'] > 0
         path.end()
     with cases('jumbo: TCP and UDP over MTU 9000'):
@@ -380,7 +378,6 @@ def run_vlan(cases, rig):
                          ((0x88a8, 7), (0x8100, 9)), ((0x8100, 7), (0x8100, 9))):
                 frame = tagged(plain, *tags)
                 assert path.pass_on(frame) == frame, tags
-            path.pmd.settle()
             assert path.pmd.xstats(0)['rx_vlan_reinserted'] >= (6 if 'framesz' not in args else 0)
         if path.vnet:
             run_tagged_offloads(cases, path, name)
