@@ -11,9 +11,12 @@
  * The last line of every program is "N passed, N failed, N skipped", in cases.
  */
 
+#include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 static int test_passed, test_failed, test_skipped;
 static int test_bad;          /* failed checks of the running case */
@@ -56,6 +59,34 @@ test_random(uint32_t *state)
 {
 	*state = *state * 1664525 + 1013904223;
 	return *state;
+}
+
+#define TEST_PATIENCE_S 30
+
+/** Of one wait for another thread, process or the kernel; zero it before, and after each success. */
+struct test_wait {
+	uint64_t turns;
+	time_t end;
+};
+
+/**
+ * True until TEST_PATIENCE_S seconds have passed since the first call with this *w. For the
+ * condition of a loop that polls: a number of polls is no patience, as one takes some nanoseconds
+ * and who is waited for may have no processor for a tenth of a second.
+ */
+static inline bool
+test_patience(struct test_wait *w)
+{
+	struct timespec now;
+
+	if (w->turns++ % 1024 != 0)
+		return true;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (w->end == 0)
+		w->end = now.tv_sec + TEST_PATIENCE_S;
+	else
+		sched_yield();
+	return now.tv_sec < w->end;
 }
 
 #define SKIP(why)                                                                                  \

@@ -22,8 +22,6 @@
 
 #define BURST 32u
 #define GOOD 40u /* packets of the good frontend after each misdeed */
-#define PATIENCE 2000000u
-#define LOOKS 20000u /* at counters, which takes longer */
 #define SCRIBBLES 400u
 #define NEXT VRING_DESC_F_NEXT
 #define WRITE VRING_DESC_F_WRITE
@@ -49,7 +47,9 @@ xstat(const char *name)
 static void
 poll_until(const char *name, uint64_t value)
 {
-	for (uint32_t k = 0; k < LOOKS && xstat(name) < value; k++) {
+	struct test_wait w = {0};
+
+	while (xstat(name) < value && test_patience(&w)) {
 		struct rte_mbuf *m[BURST];
 
 		rte_pktmbuf_free_bulk(m, rte_eth_rx_burst(ours, 0, m, BURST));
@@ -84,13 +84,14 @@ static void
 good_send(uint16_t port, uint8_t mark)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
+	struct test_wait w = {0};
 	uint8_t *at;
 
 	REQUIRE(m != NULL);
 	at = (uint8_t *)rte_pktmbuf_append(m, 100);
 	for (uint32_t i = 0; i < 100; i++)
 		at[i] = (uint8_t)(mark + i);
-	for (uint32_t k = 0; k < PATIENCE; k++)
+	while (test_patience(&w))
 		if (rte_eth_tx_burst(port, 0, &m, 1) == 1)
 			return;
 	rte_pktmbuf_free(m);
@@ -102,10 +103,11 @@ good_transfer(uint16_t from, uint16_t to)
 {
 	for (uint32_t i = 0; i < GOOD; i++) {
 		struct rte_mbuf *m[BURST];
+		struct test_wait w = {0};
 		bool arrived = false;
 
 		good_send(from, (uint8_t)(i + 1));
-		for (uint32_t k = 0; k < PATIENCE && !arrived; k++) {
+		while (!arrived && test_patience(&w)) {
 			uint16_t n = rte_eth_rx_burst(to, 0, m, BURST);
 
 			for (uint16_t j = 0; j < n; j++)
@@ -350,9 +352,11 @@ send_rounds(struct peer *p)
 		a->ring[i] = i;
 	}
 	for (uint32_t round = 0; round < 2000; round++) {
+		struct test_wait w = {0};
+
 		sent += RING_SIZE;
 		sl_store_release(&a->idx, sent); /* VR1 */
-		for (uint32_t k = 0; k < PATIENCE && sl_load_acquire(&u->idx) != sent; k++)
+		while (sl_load_acquire(&u->idx) != sent && test_patience(&w))
 			poll_some(1);
 	}
 	CHECK_EQ(sl_load_acquire(&u->idx), sent);
@@ -420,9 +424,10 @@ static void
 good_come(void)
 {
 	struct rte_eth_link link = {.link_status = RTE_ETH_LINK_UP};
+	struct test_wait w = {0};
 	char args[128];
 
-	for (uint32_t k = 0; k < LOOKS && link.link_status == RTE_ETH_LINK_UP; k++) {
+	while (link.link_status == RTE_ETH_LINK_UP && test_patience(&w)) {
 		REQUIRE(rte_eth_link_get_nowait(ours, &link) == 0);
 		usleep(1000);
 	}
@@ -462,6 +467,7 @@ buffers_in(bool packed)
 	for (size_t i = 0; i < SL_COUNT_OF(buffers); i++) {
 		const struct misdeed *x = &buffers[i];
 		uint64_t before = xstat(x->counter);
+		struct test_wait w = {0};
 		struct peer p;
 
 		if (x->only == (packed ? 1 : 2))
@@ -470,7 +476,7 @@ buffers_in(bool packed)
 		for (uint32_t k = x->count; k-- > 0;)
 			peer_desc(&p, 0, k, x->d[k].addr, x->d[k].len, x->d[k].flags, x->d[k].next);
 		peer_avail(&p, 0, x->head, x->index);
-		for (uint32_t k = 0; k < LOOKS && xstat(x->counter) == before; k++)
+		while (xstat(x->counter) == before && test_patience(&w))
 			try_send();
 		if (xstat(x->counter) == before)
 			fprintf(stderr, "%s is not counted, %zu\n", x->counter, i);

@@ -26,8 +26,6 @@
 #define ROOM 256u /* bytes of a buffer */
 #define SEQ_AT 20u
 #define WORK 2000u	       /* looks with traffic before a kill, at most */
-#define PATIENCE 2000000u      /* looks; limits hanging, not time */
-#define LISTENS_PATIENCE 4000u /* of 5 ms */
 
 enum { TO_US, TO_BACKEND, RINGS };
 
@@ -226,7 +224,8 @@ called(struct traffic *t, uint32_t ring)
 static void
 join(struct traffic *t)
 {
-	uint32_t k;
+	struct test_wait w = {0};
+	bool there = false;
 
 	for (uint32_t i = 0; i < RINGS; i++) {
 		const struct vring_used *used = peer_part(&t->peer, i, 2);
@@ -234,13 +233,21 @@ join(struct traffic *t)
 		t->peer.used[i] = sl_load_relaxed(&used->idx);
 		(void)called(t, i);
 	}
-	for (k = 0; k < LISTENS_PATIENCE && !peer_connect(&t->peer, socket_path); k++)
-		usleep(5000);
-	REQUIRE(k < LISTENS_PATIENCE);
+	while (!there && test_patience(&w)) {
+		there = peer_connect(&t->peer, socket_path);
+		usleep(there ? 0 : 1000);
+	}
+	REQUIRE(there);
 	REQUIRE(peer_features(&t->peer) && peer_memory(&t->peer) && peer_rings(&t->peer));
 	/* An earlier backend may have been killed before it called. */
-	for (uint32_t i = 0; i < RINGS; i++)
-		CHECK(called(t, i) > 0);
+	for (uint32_t i = 0; i < RINGS; i++) {
+		uint64_t calls = 0;
+
+		memset(&w, 0, sizeof(w));
+		while (calls == 0 && test_patience(&w))
+			calls = called(t, i);
+		CHECK(calls > 0);
+	}
 }
 
 /* Sends until so many have come; those that were on the way at a kill may be lost. */
@@ -248,10 +255,11 @@ static void
 exchange(struct traffic *t, uint32_t frames)
 {
 	uint32_t end = t->came + frames;
+	struct test_wait w = {0};
 
-	for (uint32_t k = 0; k < PATIENCE && t->came < end; k++) {
+	while (t->came < end && test_patience(&w)) {
 		look(t, true);
-		if (k % 64 == 63)
+		if (w.turns % 64 == 0)
 			sched_yield();
 	}
 	CHECK(t->came >= end);

@@ -25,7 +25,7 @@
 #define BURST 32u
 #define NUMBER_AT 14u
 #define SHARED_PACKETS 20000u /* through queues that two lcores share */
-#define PATIENCE 20000000u    /* empty polls; a limit on hanging, not on time */
+#define PATIENCE 200000000u   /* empty polls of lcores that share them; some seconds */
 
 static uint16_t ours, peer; /* ports */
 static uint16_t queues;
@@ -142,9 +142,9 @@ static uint64_t
 transfer(uint16_t from, uint16_t to, uint16_t queue, uint64_t n)
 {
 	uint64_t first = sequence, good = 0, got = 0;
-	uint32_t idle = 0;
+	struct test_wait w = {0};
 
-	while (got < n && idle++ < PATIENCE) {
+	while (got < n && test_patience(&w)) {
 		struct rte_mbuf *m[BURST];
 		uint16_t taken;
 
@@ -160,7 +160,8 @@ transfer(uint16_t from, uint16_t to, uint16_t queue, uint64_t n)
 			good += packet_holds(m[i], first + got + i);
 		rte_pktmbuf_free_bulk(m, taken);
 		got += taken;
-		idle = taken > 0 ? 0 : idle;
+		if (taken > 0)
+			memset(&w, 0, sizeof(w));
 	}
 	if (got != n)
 		print_counters();
@@ -236,12 +237,13 @@ static void
 shared_send(struct shared *s)
 {
 	uint64_t n = sl_fetch_add_relaxed(&s->next, UINT64_C(1));
+	struct test_wait w = {0};
 	struct rte_mbuf *m;
 
 	if (n >= SHARED_PACKETS)
 		return;
 	m = packet_make(s->first + n);
-	for (uint32_t k = 0; k < PATIENCE && rte_eth_tx_burst(s->port, 0, &m, 1) == 0; k++)
+	while (rte_eth_tx_burst(s->port, 0, &m, 1) == 0 && test_patience(&w))
 		rte_pause();
 }
 
@@ -329,9 +331,11 @@ static void
 peer_stops_and_starts(void)
 {
 	for (int i = 0; i < 100; i++) {
+		struct test_wait w = {0};
+
 		REQUIRE(rte_eth_dev_stop(peer) == 0);
 		REQUIRE(rte_eth_dev_start(peer) == 0);
-		for (uint32_t k = 0; k < PATIENCE && !link_up(ours); k++)
+		while (!link_up(ours) && test_patience(&w))
 			usleep(10);
 		if (transfer(peer, ours, 0, 40) != 40 || transfer(ours, peer, 0, 40) != 40) {
 			fprintf(stderr, "in cycle %d\n", i);
@@ -406,13 +410,14 @@ packets_outlive_the_port(void)
 {
 	struct rte_mbuf *m[BURST];
 	uint64_t first = sequence;
+	struct test_wait w = {0};
 	uint16_t got = 0;
 
 	for (uint16_t i = 0; i < BURST; i++) {
 		m[0] = packet_make(sequence++);
 		REQUIRE(rte_eth_tx_burst(peer, 0, m, 1) == 1);
 	}
-	for (uint32_t k = 0; k < PATIENCE && got < BURST; k++)
+	while (got < BURST && test_patience(&w))
 		got += receive(ours, m + got, (uint16_t)(BURST - got));
 	CHECK_EQ(got, BURST);
 	CHECK_EQ(rte_eth_dev_stop(peer), 0);
@@ -428,6 +433,7 @@ packets_outlive_the_port(void)
 static void
 ports_create(char **argv, const char *socket)
 {
+	struct test_wait w = {0};
 	char args[256];
 
 	snprintf(args, sizeof(args), "path=%s,queues=%s,%s", socket, argv[2], argv[4]);
@@ -438,7 +444,7 @@ ports_create(char **argv, const char *socket)
 	REQUIRE(rte_eth_dev_get_port_by_name("net_virtio_user0", &peer) == 0);
 	port_setup(ours);
 	port_setup(peer);
-	for (uint32_t k = 0; k < PATIENCE && !link_up(ours); k++)
+	while (!link_up(ours) && test_patience(&w))
 		usleep(10);
 	REQUIRE(link_up(ours));
 }

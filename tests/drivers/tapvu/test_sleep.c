@@ -35,7 +35,6 @@
 #define ROUNDS 200u
 #define PACKETS 6000u
 #define FLOOD 400u /* more than the peer's ring holds */
-#define PATIENCE 2000000u
 #define PATIENCE_MS 20000 /* only ever waited out when something is broken */
 #define TAP "slsleep0"
 
@@ -61,8 +60,9 @@ static void
 link_wait(void)
 {
 	struct rte_eth_link link = {0};
+	struct test_wait w = {0};
 
-	for (uint32_t k = 0; k < PATIENCE && link.link_status != RTE_ETH_LINK_UP; k++) {
+	while (link.link_status != RTE_ETH_LINK_UP && test_patience(&w)) {
 		REQUIRE(rte_eth_link_get_nowait(ours, &link) == 0);
 		usleep(10);
 	}
@@ -138,10 +138,11 @@ static void
 peer_sends(uint64_t seq)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
+	struct test_wait w = {0};
 
 	REQUIRE(m != NULL);
 	frame_fill((uint8_t *)rte_pktmbuf_append(m, LENGTH), seq);
-	for (uint32_t k = 0; k < PATIENCE && sl_load_relaxed(&at_ease) == 0; k++) {
+	while (sl_load_relaxed(&at_ease) == 0 && test_patience(&w)) {
 		if (rte_eth_tx_burst(peer, 0, &m, 1) == 1)
 			return;
 		sched_yield();
@@ -205,6 +206,8 @@ static void
 a_restart_of_the_peer_under_a_sleeper(void)
 {
 	for (uint32_t i = 0; i < 20; i++) {
+		struct test_wait w = {0};
+
 		CHECK_EQ(rte_eth_dev_rx_intr_enable(ours, 0), 0);
 		REQUIRE(rte_eth_dev_stop(peer) == 0);
 		REQUIRE(rte_eth_dev_start(peer) == 0);
@@ -212,7 +215,7 @@ a_restart_of_the_peer_under_a_sleeper(void)
 		peer_sends(sequence);
 		CHECK(asleep_until_woken(PATIENCE_MS));
 		CHECK_EQ(rte_eth_dev_rx_intr_disable(ours, 0), 0);
-		for (uint32_t k = 0; k < PATIENCE && receive(ours, sequence) == 0; k++)
+		while (receive(ours, sequence) == 0 && test_patience(&w))
 			;
 		sequence++;
 		forget_events();
@@ -340,7 +343,9 @@ kernel_sends(uint64_t seq)
 static bool
 peer_receives(uint64_t seq)
 {
-	for (uint32_t k = 0; k < PATIENCE; k++) {
+	struct test_wait w = {0};
+
+	while (test_patience(&w)) {
 		CHECK_EQ(receive(ours, 0), 0);
 		if (receive(peer, seq) == 1)
 			return true;

@@ -30,7 +30,6 @@
 #include "sl_test_leak.h"
 
 #define BURST 32
-#define PATIENCE 3000000 /* polls; reached only when something is broken */
 
 static struct rte_mempool *pool;
 
@@ -135,10 +134,10 @@ number_of(const struct rte_mbuf *m)
 static inline uint16_t
 receive(uint16_t port, struct rte_mbuf **out, uint16_t n)
 {
+	struct test_wait w = {0};
 	uint16_t got = 0;
-	long i;
 
-	for (i = 0; i < PATIENCE && got < n; i++)
+	while (got < n && test_patience(&w))
 		got += rte_eth_rx_burst(port, 0, out + got, n - got);
 	return got;
 }
