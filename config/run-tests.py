@@ -24,6 +24,7 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SUMMARY = re.compile(r'^(\d+) passed, (\d+) failed, (\d+) skipped$')
+CHECK = re.compile(r'^\S+\.[ch]c?:\d+: |^\w*Error\b|^SUMMARY: ')  # of tests in C and Python, of sanitizers
 # Lines of the source are all that reports need, and what is optimised less is built sooner.
 SANITIZE = ['-Doptimization=1', '-Ddebug=false', '-Db_lundef=false']
 ARGS = '-Dc_args=-DSL_DEBUG -gline-tables-only'
@@ -138,8 +139,9 @@ def show(test, counts, has_summary):
         return
     print(f"FAILED {test['name']}: {test['result']}, exit status {test.get('returncode')}"
           + ('' if has_summary else ', no summary line'))
-    print('\n'.join('    ' + line for line in
-                    (test.get('stdout', '') + test.get('stderr', '')).splitlines()[-60:]))
+    lines = (test.get('stdout', '') + test.get('stderr', '')).splitlines()
+    # What failed, first: whoever shortens this keeps its beginning, and libraries may write much.
+    print('\n'.join('    ' + line for line in [line for line in lines if CHECK.match(line)][:20] + lines[-60:]))
 
 
 def run_suites(total, build, suites, processes, factor):
