@@ -67,6 +67,8 @@ class Wire:
             sh('ip', 'netns', 'add', ns)
             for scope in ('default', 'all', 'lo'):
                 self.sysctl(ns, f'net.ipv6.conf.{scope}.disable_ipv6', 0 if ipv6 else 1)
+            # Nor does the kernel solicit routers: each would be a frame that no test has sent.
+            self.sysctl(ns, 'net.ipv6.conf.default.accept_ra', 0)
             sh('ip', '-n', ns, 'link', 'set', 'lo', 'up')
         sh('ip', '-n', self.a, 'link', 'add', 'wa', 'type', 'veth', 'peer', 'name', 'wb',
            'netns', self.b)
@@ -126,6 +128,13 @@ class Link:
                 frames.append(self.sock.recv(65536))
         except BlockingIOError:
             return frames
+
+    def take(self, n, wanted):
+        """The first n frames for which wanted(frame) is true, as far as they come, and what else is there."""
+        frames = []
+        while len(frames) < n and (frame := self.wait_for(wanted)) is not None:
+            frames.append(frame)
+        return frames + [frame for frame in self.drain() if wanted(frame)]
 
     def wait_for(self, wanted, patience=PATIENCE_S):
         """The first frame for which wanted(frame) is true, or None."""
