@@ -47,10 +47,10 @@ def case_rows(cases, bed):
         assert abs(row['pps'] * row['ns_per_packet'] / 1e9 - 1) < 0.01, row
     with cases('a rate is that of the timed part: from the first datagram to the last'):
         sink = bed.sink('--recvmsg', '--count', '2000')
-        time.sleep(0.5)  # not part of it
-        sent = bed.flood('--count', '2000', '--rate', '10000', '--batch', '1')
+        time.sleep(1.5)  # not part of it: with it the rate would be a quarter
+        sent = bed.flood('--count', '2000', '--rate', '4000', '--batch', '1')
         row = sink.row()
-        assert 0.5 * sent['pps'] < row['pps'] < 2 * sent['pps'], (sent, row)
+        assert 0.5 * sent['pps'] < row['pps'] < 5 * sent['pps'], (sent, row)
 
 
 def case_ends(cases, bed):
