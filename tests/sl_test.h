@@ -79,14 +79,17 @@ test_patience(struct test_wait *w)
 {
 	struct timespec now;
 
-	if (w->turns++ % 1024 != 0)
-		return true;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (w->end == 0)
-		w->end = now.tv_sec + TEST_PATIENCE_S;
-	else
-		sched_yield();
-	return now.tv_sec < w->end;
+	if (w->turns % 1024 == 0) {
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		if (w->turns == 0)
+			w->end = now.tv_sec + TEST_PATIENCE_S;
+		else if (now.tv_sec >= w->end)
+			return false; /* and from now on */
+		else
+			sched_yield();
+	}
+	w->turns++;
+	return true;
 }
 
 #define SKIP(why)                                                                                  \

@@ -67,7 +67,7 @@ class Wire:
             sh('ip', 'netns', 'add', ns)
             for scope in ('default', 'all', 'lo'):
                 self.sysctl(ns, f'net.ipv6.conf.{scope}.disable_ipv6', 0 if ipv6 else 1)
-            # Nor does the kernel solicit routers: each would be a frame that no test has sent.
+            # Solicitations of routers would be frames that no test has sent.
             self.sysctl(ns, 'net.ipv6.conf.default.accept_ra', 0)
             sh('ip', '-n', ns, 'link', 'set', 'lo', 'up')
         sh('ip', '-n', self.a, 'link', 'add', 'wa', 'type', 'veth', 'peer', 'name', 'wb',

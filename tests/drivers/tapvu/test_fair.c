@@ -23,8 +23,6 @@
 #define BURST 4u  /* that a poll takes */
 #define POLLS 16u /* after which each must have had a good share */
 
-#define PATIENCE 200000u /* looks of 10 us; a limit on hanging, not on time */
-
 static uint16_t ours, peer[FRONTENDS];
 static struct rte_mempool *pool;
 
@@ -91,10 +89,11 @@ static void
 all_come_up(void)
 {
 	uint32_t had[FRONTENDS] = {0}, all = 0;
+	struct test_wait w = {0};
 
 	for (uint32_t f = 0; f < FRONTENDS; f++)
 		send_all(f);
-	for (uint32_t k = 0; k < PATIENCE && all < FRONTENDS * EACH; k++) {
+	while (all < FRONTENDS * EACH && test_patience(&w)) {
 		uint16_t n = take(had);
 
 		all += n;

@@ -34,7 +34,6 @@
 #define PACKETS 2000u /* back from each new pool */
 #define POOL 8191u    /* its memory is several pages of 2 MB */
 #define HUGE_PAGES 40u
-#define PATIENCE 20000000u
 
 /* What the child says when it is asked to end. */
 struct result {
@@ -88,8 +87,9 @@ echo_some(uint64_t *packets)
 
 	for (int i = 0; i < 100; i++) {
 		uint16_t n = rte_eth_rx_burst(port, 0, m, BURST), sent = 0;
+		struct test_wait w = {0};
 
-		for (uint32_t k = 0; sent < n && k < PATIENCE; k++)
+		while (sent < n && test_patience(&w))
 			sent += rte_eth_tx_burst(port, 0, m + sent, (uint16_t)(n - sent));
 		rte_pktmbuf_free_bulk(m + sent, n - sent);
 		*packets += n;
@@ -170,10 +170,10 @@ send_one(uint64_t seq)
 static int
 worker(void *arg)
 {
-	uint32_t idle = 0;
+	struct test_wait w = {0};
 
 	(void)arg;
-	while ((sl_load_relaxed(&ending) == 0 || got < sent) && idle++ < PATIENCE) {
+	while ((sl_load_relaxed(&ending) == 0 || got < sent) && test_patience(&w)) {
 		struct rte_mbuf *m[BURST];
 		uint16_t n;
 
@@ -185,7 +185,8 @@ worker(void *arg)
 		rte_pktmbuf_free_bulk(m, n);
 		got += n;
 		sl_fetch_add_relaxed(&returned, (uint64_t)n);
-		idle = n > 0 ? 0 : idle;
+		if (n > 0)
+			w = (struct test_wait){0};
 	}
 	return 0;
 }
@@ -194,8 +195,9 @@ static void
 wait_for_packets(uint64_t n)
 {
 	uint64_t before = sl_load_relaxed(&returned);
+	struct test_wait w = {0};
 
-	for (uint32_t i = 0; i < PATIENCE / 1000 && sl_load_relaxed(&returned) - before < n; i++)
+	while (sl_load_relaxed(&returned) - before < n && test_patience(&w))
 		usleep(500);
 	CHECK(sl_load_relaxed(&returned) - before >= n);
 }
@@ -204,7 +206,9 @@ wait_for_packets(uint64_t n)
 static void
 wait_for_pool(const struct rte_mempool *pool)
 {
-	for (uint32_t i = 0; i < PATIENCE / 1000 && rte_mempool_in_use_count(pool) > 0; i++)
+	struct test_wait w = {0};
+
+	while (rte_mempool_in_use_count(pool) > 0 && test_patience(&w))
 		usleep(500);
 	CHECK_EQ(rte_mempool_in_use_count(pool), 0);
 }

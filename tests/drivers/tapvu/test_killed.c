@@ -25,7 +25,7 @@
 #define FRAME 60u
 #define ROOM 256u /* bytes of a buffer */
 #define SEQ_AT 20u
-#define WORK 2000u	       /* looks with traffic before a kill, at most */
+#define WORK 2000u /* looks with traffic before a kill, at most */
 
 enum { TO_US, TO_BACKEND, RINGS };
 
@@ -225,7 +225,6 @@ static void
 join(struct traffic *t)
 {
 	struct test_wait w = {0};
-	bool there = false;
 
 	for (uint32_t i = 0; i < RINGS; i++) {
 		const struct vring_used *used = peer_part(&t->peer, i, 2);
@@ -233,20 +232,16 @@ join(struct traffic *t)
 		t->peer.used[i] = sl_load_relaxed(&used->idx);
 		(void)called(t, i);
 	}
-	while (!there && test_patience(&w)) {
-		there = peer_connect(&t->peer, socket_path);
-		usleep(there ? 0 : 1000);
+	while (!peer_connect(&t->peer, socket_path)) {
+		REQUIRE(test_patience(&w));
+		usleep(1000);
 	}
-	REQUIRE(there);
 	REQUIRE(peer_features(&t->peer) && peer_memory(&t->peer) && peer_rings(&t->peer));
 	/* An earlier backend may have been killed before it called. */
 	for (uint32_t i = 0; i < RINGS; i++) {
-		uint64_t calls = 0;
-
-		memset(&w, 0, sizeof(w));
-		while (calls == 0 && test_patience(&w))
-			calls = called(t, i);
-		CHECK(calls > 0);
+		w = (struct test_wait){0};
+		while (called(t, i) == 0)
+			REQUIRE(test_patience(&w));
 	}
 }
 

@@ -25,7 +25,6 @@
 #define BURST 32u
 #define NUMBER_AT 14u
 #define SHARED_PACKETS 20000u /* through queues that two lcores share */
-#define PATIENCE 200000000u   /* empty polls of lcores that share them; some seconds */
 
 static uint16_t ours, peer; /* ports */
 static uint16_t queues;
@@ -161,7 +160,7 @@ transfer(uint16_t from, uint16_t to, uint16_t queue, uint64_t n)
 		rte_pktmbuf_free_bulk(m, taken);
 		got += taken;
 		if (taken > 0)
-			memset(&w, 0, sizeof(w));
+			w = (struct test_wait){0};
 	}
 	if (got != n)
 		print_counters();
@@ -197,7 +196,6 @@ struct shared {
 	uint64_t first;
 	uint64_t next;		      /* (a) to be sent */
 	uint64_t done;		      /* (a) received */
-	uint64_t idle;		      /* (a) empty polls since the last packet */
 	uint8_t seen[SHARED_PACKETS]; /* (a) times */
 	uint64_t spoilt;
 };
@@ -227,10 +225,6 @@ shared_receive(struct shared *s)
 	}
 	rte_pktmbuf_free_bulk(m, n);
 	sl_fetch_add_relaxed(&s->done, (uint64_t)n);
-	if (n > 0)
-		sl_store_relaxed(&s->idle, UINT64_C(0));
-	else
-		sl_fetch_add_relaxed(&s->idle, UINT64_C(1));
 }
 
 static void
@@ -251,8 +245,9 @@ static int
 shared_loop(void *arg)
 {
 	struct shared *s = arg;
+	struct test_wait w = {0};
 
-	while (sl_load_relaxed(&s->done) < SHARED_PACKETS && sl_load_relaxed(&s->idle) < PATIENCE) {
+	while (sl_load_relaxed(&s->done) < SHARED_PACKETS && test_patience(&w)) {
 		if (!s->sending)
 			shared_receive(s);
 		else if (sl_load_relaxed(&s->next) < SHARED_PACKETS)
@@ -280,6 +275,7 @@ two_lcores_poll_one_queue(void)
 {
 	static struct shared s;
 	struct rte_eth_dev_info info;
+	struct test_wait w = {0};
 
 	REQUIRE(rte_eth_dev_info_get(ours, &info) == 0);
 	if (info.nb_rx_queues > 1)
@@ -288,11 +284,11 @@ two_lcores_poll_one_queue(void)
 	s.port = ours;
 	s.first = sequence;
 	REQUIRE(rte_eal_mp_remote_launch(shared_loop, &s, SKIP_MAIN) == 0);
-	for (uint32_t i = 0; i < SHARED_PACKETS && sl_load_relaxed(&s.idle) < PATIENCE; i++) {
+	for (uint32_t i = 0; i < SHARED_PACKETS && test_patience(&w); i++) {
 		struct rte_mbuf *m = packet_make(sequence++);
 
 		while (rte_eth_tx_burst(peer, (uint16_t)(i % queues), &m, 1) == 0 &&
-			sl_load_relaxed(&s.idle) < PATIENCE)
+			test_patience(&w))
 			sched_yield();
 	}
 	rte_eal_mp_wait_lcore();
@@ -326,17 +322,25 @@ link_up(uint16_t port)
 	return rte_eth_link_get_nowait(port, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
 }
 
+static void
+link_wait(void)
+{
+	struct test_wait w = {0};
+
+	while (!link_up(ours)) {
+		REQUIRE(test_patience(&w));
+		usleep(10);
+	}
+}
+
 /* The peer's driver stops and starts: rings are taken away and come anew. */
 static void
 peer_stops_and_starts(void)
 {
 	for (int i = 0; i < 100; i++) {
-		struct test_wait w = {0};
-
 		REQUIRE(rte_eth_dev_stop(peer) == 0);
 		REQUIRE(rte_eth_dev_start(peer) == 0);
-		while (!link_up(ours) && test_patience(&w))
-			usleep(10);
+		link_wait();
 		if (transfer(peer, ours, 0, 40) != 40 || transfer(ours, peer, 0, 40) != 40) {
 			fprintf(stderr, "in cycle %d\n", i);
 			CHECK(!"traffic resumes");
@@ -433,7 +437,6 @@ packets_outlive_the_port(void)
 static void
 ports_create(char **argv, const char *socket)
 {
-	struct test_wait w = {0};
 	char args[256];
 
 	snprintf(args, sizeof(args), "path=%s,queues=%s,%s", socket, argv[2], argv[4]);
@@ -444,9 +447,7 @@ ports_create(char **argv, const char *socket)
 	REQUIRE(rte_eth_dev_get_port_by_name("net_virtio_user0", &peer) == 0);
 	port_setup(ours);
 	port_setup(peer);
-	while (!link_up(ours) && test_patience(&w))
-		usleep(10);
-	REQUIRE(link_up(ours));
+	link_wait();
 }
 
 int

@@ -30,8 +30,7 @@
 #define WINDOW 8u  /* frames in flight, each way */
 #define HEADER 12u
 #define SLOT 2048u /* of a region, for one place in a ring; half of it for each way */
-#define PATIENCE 50000000u
-#define OWN 64u /* bytes of the application's in each mbuf */
+#define OWN 64u	   /* bytes of the application's in each mbuf */
 #define MARK 0x5a
 
 /* One way: a ring, and where its chains lie. */
@@ -112,13 +111,14 @@ static bool
 region_add(uint32_t k)
 {
 	uint64_t before = carried(k);
+	struct test_wait w = {0};
 
 	if (!table_tell(told | 1u << k))
 		return false;
 	pthread_mutex_lock(&regions.lock);
 	regions.usable |= 1u << k;
 	pthread_mutex_unlock(&regions.lock);
-	for (uint32_t i = 0; i < PATIENCE / 1000 && carried(k) < before + ENOUGH; i++)
+	while (carried(k) < before + ENOUGH && test_patience(&w))
 		usleep(20);
 	return carried(k) >= before + ENOUGH;
 }
@@ -126,9 +126,10 @@ region_add(uint32_t k)
 static bool
 region_remove(uint32_t k)
 {
+	struct test_wait w = {0};
 	bool flying = true;
 
-	for (uint32_t i = 0; i < PATIENCE / 1000 && flying; i++) {
+	while (flying && test_patience(&w)) {
 		pthread_mutex_lock(&regions.lock);
 		regions.usable &= ~(1u << k);
 		flying = regions.flying[k] > 0;
@@ -299,10 +300,11 @@ static void
 carry(struct lane *up, struct lane *down)
 {
 	uint64_t received = 0, sent = 0;
-	uint32_t bad = 0, idle = 0;
+	struct test_wait w = {0};
+	uint32_t bad = 0;
 	bool ending = false;
 
-	while (idle++ < PATIENCE && bad == 0) {
+	while (bad == 0 && test_patience(&w)) {
 		uint64_t before = received + sent;
 
 		ending = ending || sl_load_relaxed(&teller_done) != 0;
@@ -317,7 +319,8 @@ carry(struct lane *up, struct lane *down)
 		if (ending && received == up->posted && sent == down->posted &&
 			up->done == up->posted && down->done == down->posted)
 			break;
-		idle = received + sent > before ? 0 : idle;
+		if (received + sent > before)
+			w = (struct test_wait){0};
 	}
 	CHECK_EQ(bad, 0);
 	CHECK_EQ(received, up->posted);
@@ -354,10 +357,10 @@ memory_free(void)
 static void
 everything_is_back(unsigned int descriptors, unsigned int mappings)
 {
-	for (uint32_t i = 0;
-		i < PATIENCE / 1000 &&
-		(test_descriptors() != descriptors || test_mappings("memfd:peer") != mappings);
-		i++)
+	struct test_wait w = {0};
+
+	while ((test_descriptors() != descriptors || test_mappings("memfd:peer") != mappings) &&
+		test_patience(&w))
 		usleep(1000);
 	CHECK_EQ(test_descriptors(), descriptors);
 	CHECK_EQ(test_mappings("memfd:peer"), mappings);
